@@ -1,0 +1,10 @@
+/// Corpora, tokenizers, batches: order is a pure function of (seed, epoch, position).
+module ingot.data {
+    requires transitive ingot.ir;
+    requires tools.jackson.databind;
+    requires ai.djl.tokenizers;
+    requires ai.djl.api;
+    requires static transitive org.jspecify;
+
+    exports ingot.data;
+}

@@ -1,0 +1,4 @@
+package ingot.nn;
+
+/// Keeps the exported package non-empty until the first class arrives; delete it then.
+interface Skeleton {}

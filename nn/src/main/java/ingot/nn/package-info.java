@@ -1,0 +1,5 @@
+/// Functions, layers and model architectures: all of them build graphs.
+@NullMarked
+package ingot.nn;
+
+import org.jspecify.annotations.NullMarked;

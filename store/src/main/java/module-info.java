@@ -1,0 +1,8 @@
+/// Weight stores, safetensors, checksums, generations.
+module ingot.store {
+    requires transitive ingot.ir;
+    requires tools.jackson.databind;
+    requires static transitive org.jspecify;
+
+    exports ingot.store;
+}
