@@ -1,0 +1,131 @@
+package ingot.compiler;
+
+import ingot.ir.Graph;
+import ingot.ir.Op;
+import ingot.ir.Shape;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// One piece of machine work over a grid of tiles: data that a backend turns into code.
+///
+/// A kernel knows its operands only as layouts; addresses come with the call. Equal kernels share their code, so a kernel never mentions
+/// names, buffers or value ids of the graph it came from: bodies are small graphs whose inputs are named `0`, `1`, … after `reads`
+/// and whose outputs are named `0`, `1`, … after `writes`.
+public sealed interface Kernel {
+    List<Layout> reads();
+
+    List<Layout> writes();
+
+    /// A pointwise body over one index space; every element on its own.
+    ///
+    /// All body values have the shape of the space. Ops: Input, scalar-valued constants broadcast to the space, Iota, and the pointwise ops.
+    record Map(Graph body, List<Layout> reads, List<Layout> writes) implements Kernel {
+        public Map {
+            reads = List.copyOf(reads);
+            writes = List.copyOf(writes);
+        }
+
+        public Shape space() {
+            return writes.getFirst().shape();
+        }
+    }
+
+    /// A body over rows: the space is [outer…, length], reductions go along the last axis.
+    ///
+    /// Body values have the shape of the space or of `outer`; `Reduce` over the last axis leads from the first to the second, `Broadcast`
+    /// back. Reads and writes may have either shape. Softmax, layerNorm, cross entropy and their gradients are such rows.
+    record Row(Graph body, Shape space, List<Layout> reads, List<Layout> writes) implements Kernel {
+        public Row {
+            reads = List.copyOf(reads);
+            writes = List.copyOf(writes);
+        }
+    }
+
+    /// Reductions over axis 0 of the space [length, outer…]: sums over the batch, vectorised over what is left.
+    ///
+    /// Pointwise ops of the space's shape come before, pointwise ops of the outer shape after the `Reduce` (which may have segments);
+    /// all writes have the outer shape.
+    record Column(Graph body, Shape space, List<Layout> reads, List<Layout> writes) implements Kernel {
+        public Column {
+            reads = List.copyOf(reads);
+            writes = List.copyOf(writes);
+        }
+    }
+
+    /// c[batch…, m, n] = Σₖ a[batch…, m, k] · b[batch…, k, n] (+ bias[n]), one fma chain per element, `segments` as in `Op.Dot`.
+    ///
+    /// `bias` is added after the sum with one rounding. `accumulate`: c = old c + sum.
+    record Matmul(Layout a, Layout b, @Nullable Layout bias, Layout c, int segments, boolean accumulate)
+            implements Kernel {
+        @Override
+        public List<Layout> reads() {
+            List<Layout> reads = new ArrayList<>(List.of(a, b));
+            if (bias != null) {
+                reads.add(bias);
+            }
+            return reads;
+        }
+
+        @Override
+        public List<Layout> writes() {
+            return List.of(c);
+        }
+    }
+
+    /// Rows of a table: out[p…, i…] = table[clamp(indices[p…]), i…].
+    record Gather(Layout table, Layout indices, Layout out) implements Kernel {
+        @Override
+        public List<Layout> reads() {
+            return List.of(table, indices);
+        }
+
+        @Override
+        public List<Layout> writes() {
+            return List.of(out);
+        }
+    }
+
+    /// Sums rows into zeros: out[r, i…] = Σ updates[p, i…] over positions p with clamp(indices[p]) = r, ascending, in `segments` runs.
+    record ScatterAdd(Layout indices, Layout updates, Layout out, int segments) implements Kernel {
+        @Override
+        public List<Layout> reads() {
+            return List.of(indices, updates);
+        }
+
+        @Override
+        public List<Layout> writes() {
+            return List.of(out);
+        }
+    }
+
+    /// One op by the plain loops of the reference interpreter, over row-major operands: for what has no faster form.
+    ///
+    /// The body is that one op over its inputs.
+    record Loop(Graph body, List<Layout> reads, List<Layout> writes) implements Kernel {
+        public Loop {
+            reads = List.copyOf(reads);
+            writes = List.copyOf(writes);
+        }
+    }
+
+    /// Short name of the kind for listings.
+    default String kind() {
+        return switch (this) {
+            case Map _ -> "map";
+            case Row _ -> "row";
+            case Column _ -> "column";
+            case Matmul _ -> "matmul";
+            case Gather _ -> "gather";
+            case ScatterAdd _ -> "scatter-add";
+            case Loop loop -> "loop " + name(loop.body());
+        };
+    }
+
+    private static String name(Graph body) {
+        Op last = body.outputs().firstEntry().getValue().op();
+        return last instanceof Op.Composite composite
+                ? composite.function().name()
+                : last.getClass().getSimpleName();
+    }
+}
