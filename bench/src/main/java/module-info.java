@@ -9,6 +9,7 @@ module ingot.bench {
     requires ingot.runtime;
     requires ingot.data;
     requires ingot.train;
+    requires static jdk.incubator.vector;
     requires jmh.core;
     requires static transitive org.jspecify;
 
