@@ -1,0 +1,412 @@
+package ingot.runtime;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Buffer;
+import ingot.compiler.Kernel;
+import ingot.compiler.Layout;
+import ingot.compiler.Program;
+import ingot.compiler.Step;
+import ingot.ir.GraphBuilder;
+import ingot.ir.IngotException;
+import ingot.ir.Tensor;
+import ingot.ir.Type;
+import ingot.store.WeightStore;
+import ingot.store.WeightStore.Key;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/// Walks a program: a loop over its steps, over memory planned before the first of them.
+///
+/// All memory is allocated on construction; a run allocates nothing. One executor serves one caller at a time; the kernels use all threads of
+/// their backend. Weights and gradients are pinned in the store between the `Load` and the `Free` of their stage.
+public final class Executor implements AutoCloseable {
+    private final Program program;
+    private final WeightStore store;
+    private final Arena arena = Arena.ofShared();
+    private final Map<String, MemorySegment> inputs = new LinkedHashMap<>();
+    private final Map<String, MemorySegment> outputs = new LinkedHashMap<>();
+    private final Map<Buffer, Integer> slots = new HashMap<>();
+    private final List<Action> actions = new ArrayList<>();
+    private final long[] base;
+    private final long activationAddress;
+    private final long scratch;
+    private final long allocatedBytes;
+    private @Nullable Profile profile;
+    private BooleanSupplier cancelled = () -> false;
+
+    /// What a step became: everything looked up once.
+    private sealed interface Action {
+        record Load(Program.Stage stage, List<Pin> pins, List<Key> next) implements Action {}
+
+        record Update(Program.Stage stage) implements Action {}
+
+        record Run(Kernel kernel, Backend.Executable code, int[] slots, long[] offsets, long[] addresses)
+                implements Action {}
+
+        record Free(Program.Stage stage, List<Pin> pins) implements Action {}
+
+        record Commit() implements Action {}
+    }
+
+    private record Pin(Key key, int slot, boolean written) {}
+
+    public Executor(Program program, Backend backend, WeightStore store) {
+        this.program = program;
+        this.store = store;
+        for (Step step : program.steps()) {
+            for (Step.Operand operand : operands(step)) {
+                slots.putIfAbsent(operand.buffer(), slots.size());
+            }
+        }
+        base = new long[slots.size()];
+        long bytes = 0;
+        try {
+            bytes += allocate(program.inputs(), inputs);
+            bytes += allocate(program.outputs(), outputs);
+            long activations = program.memory().activationBytes();
+            activationAddress = arena.allocate(Math.max(64, activations), 4096).address();
+            bytes += activations;
+            for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
+                base[slot.getValue()] = switch (slot.getKey()) {
+                    case Buffer.Input input -> find(inputs, input.name()).address();
+                    case Buffer.Output output -> find(outputs, output.name()).address();
+                    case Buffer.Activation activation -> activationAddress + activation.offset();
+                    case Buffer.Constant constant -> copy(program.constants().get(constant.index()));
+                    case Buffer.Weight _, Buffer.Gradient _ -> 0;
+                };
+            }
+            bytes += program.memory().constantBytes();
+            long scratchBytes = resolve(backend);
+            scratch = arena.allocate(Math.max(64, scratchBytes), 4096).address();
+            bytes += scratchBytes;
+        } catch (OutOfMemoryError e) {
+            arena.close();
+            throw new IngotException(
+                    "executor: no memory for " + program.name() + ", it plans "
+                            + program.memory().total() + " bytes; use a smaller micro-batch or a smaller model",
+                    e);
+        }
+        allocatedBytes = bytes;
+    }
+
+    public Program program() {
+        return program;
+    }
+
+    /// Memory of an input, to be filled before a run.
+    public MemorySegment input(String name) {
+        return find(inputs, name);
+    }
+
+    /// Memory of an output, valid after a run.
+    public MemorySegment output(String name) {
+        return find(outputs, name);
+    }
+
+    public Tensor outputTensor(String name) {
+        Type type = program.outputs().get(name);
+        if (type == null) {
+            throw new IngotException(program.name() + ": no output " + name + ", it has " + program.outputs().keySet());
+        }
+        return Tensor.over(type, output(name));
+    }
+
+    /// Binds an input or output to memory of the caller instead, 64-byte aligned; it must stay valid.
+    public void bind(Buffer buffer, MemorySegment memory) {
+        Integer slot = slots.get(buffer);
+        if (slot != null) {
+            base[slot] = memory.address();
+        }
+    }
+
+    /// Bytes of off-heap memory this executor holds, without the store.
+    public long allocatedBytes() {
+        return allocatedBytes;
+    }
+
+    /// Starts or stops measuring every kernel.
+    public void profile(@Nullable Profile into) {
+        profile = into;
+    }
+
+    /// Makes runs stop between two kernels with a `CancelledException` when `condition` holds.
+    public void cancelWhen(BooleanSupplier condition) {
+        cancelled = condition;
+    }
+
+    public void run(StageUpdates updates) {
+        walk(updates, false);
+    }
+
+    /// Runs again and looks at every kernel's results: where the first value that is not finite appears, or null.
+    ///
+    /// Weights are looked at when they are loaded. Updates are not applied.
+    public @Nullable String firstNonFinite() {
+        return walk(StageUpdates.NONE, true);
+    }
+
+    /// Whatever ends a walk early, an exception or a finding, the stages that are still loaded are released unchanged.
+    private @Nullable String walk(StageUpdates updates, boolean check) {
+        List<Pin> open = new ArrayList<>();
+        try {
+            return walk(updates, check, open);
+        } finally {
+            open.forEach(pin -> store.release(pin.key(), false));
+        }
+    }
+
+    private @Nullable String walk(StageUpdates updates, boolean check, List<Pin> open) {
+        String stage = program.name();
+        int kernels = 0;
+        for (Action action : actions) {
+            switch (action) {
+                case Action.Load load -> {
+                    stage = load.stage().name();
+                    for (Pin pin : load.pins()) {
+                        MemorySegment memory = store.pin(pin.key());
+                        base[pin.slot()] = memory.address();
+                        open.add(pin);
+                        if (check && !pin.written()) {
+                            String found = nonFinite(store.type(pin.key()), memory.address());
+                            if (found != null) {
+                                return "weight " + pin.key().tensor() + " " + found;
+                            }
+                        }
+                    }
+                    store.prefetch(load.next());
+                }
+                case Action.Update update -> updates.update(update.stage());
+                case Action.Run run -> {
+                    execute(run);
+                    kernels++;
+                    if (check) {
+                        String found = nonFinite(run);
+                        if (found != null) {
+                            return "kernel " + kernels + " (" + run.kernel().kind() + ") of " + stage + ", " + found;
+                        }
+                    }
+                }
+                case Action.Free free -> {
+                    open.removeAll(free.pins());
+                    free.pins().forEach(pin -> store.release(pin.key(), pin.written()));
+                }
+                case Action.Commit _ -> store.commit();
+            }
+        }
+        return null;
+    }
+
+    private void execute(Action.Run run) {
+        if (cancelled.getAsBoolean()) {
+            throw new CancelledException();
+        }
+        long[] addresses = run.addresses();
+        for (int i = 0; i < addresses.length; i++) {
+            addresses[i] = base[run.slots()[i]] + run.offsets()[i];
+        }
+        Profile into = profile;
+        if (into == null) {
+            run.code().run(addresses, scratch);
+        } else {
+            long start = System.nanoTime();
+            run.code().run(addresses, scratch);
+            into.add(run.kernel(), System.nanoTime() - start);
+        }
+    }
+
+    /// Prepares every step; returns the scratch bytes the hungriest kernel needs.
+    private long resolve(Backend backend) {
+        long scratchBytes = 0;
+        Map<Integer, List<Pin>> open = new HashMap<>();
+        List<Step> steps = program.steps();
+        for (int i = 0; i < steps.size(); i++) {
+            switch (steps.get(i)) {
+                case Step.Load load -> {
+                    List<Pin> pins = pins(steps, i, load.stage());
+                    open.put(load.stage(), pins);
+                    actions.add(new Action.Load(program.stages().get(load.stage()), pins, next(steps, i)));
+                }
+                case Step.Update update -> actions.add(new Action.Update(program.stages().get(update.stage())));
+                case Step.Run run -> scratchBytes = Math.max(scratchBytes, add(backend, run.kernel(), run.operands()));
+                case Step.Reduce reduce ->
+                    scratchBytes = Math.max(
+                            scratchBytes,
+                            add(
+                                    backend,
+                                    addition(reduce.elements()),
+                                    List.of(reduce.left(), reduce.right(), reduce.left())));
+                case Step.Store _ -> {
+                    // the gradients are released as changed by the Free of the stage
+                }
+                case Step.Free free -> {
+                    List<Pin> pins = open.remove(free.stage());
+                    if (pins == null) {
+                        throw new IllegalStateException(program.name() + ": step " + i + " frees stage " + free.stage()
+                                + ", which is not loaded");
+                    }
+                    actions.add(new Action.Free(program.stages().get(free.stage()), pins));
+                }
+                case Step.Commit _ -> actions.add(new Action.Commit());
+            }
+        }
+        return scratchBytes;
+    }
+
+    private long add(Backend backend, Kernel kernel, List<Step.Operand> operands) {
+        Backend.Executable code = backend.prepare(kernel);
+        int[] indices = operands.stream().mapToInt(o -> slot(o.buffer())).toArray();
+        long[] offsets = operands.stream().mapToLong(Step.Operand::byteOffset).toArray();
+        actions.add(new Action.Run(kernel, code, indices, offsets, new long[indices.length]));
+        return code.scratchBytes();
+    }
+
+    private int slot(Buffer buffer) {
+        Integer slot = slots.get(buffer);
+        if (slot == null) {
+            throw new IllegalStateException("no slot for " + buffer);
+        }
+        return slot;
+    }
+
+    /// What a stage touches in the store between this `Load` and its `Free`.
+    private List<Pin> pins(List<Step> steps, int load, int stage) {
+        Set<Buffer> touched = new LinkedHashSet<>();
+        Set<Buffer> written = new LinkedHashSet<>();
+        for (String weight : program.stages().get(stage).weights()) {
+            touched.add(new Buffer.Weight(weight));
+        }
+        for (int i = load + 1; i < steps.size(); i++) {
+            Step step = steps.get(i);
+            if (step instanceof Step.Free free && free.stage() == stage) {
+                break;
+            }
+            for (Step.Operand operand : operands(step)) {
+                touched.add(operand.buffer());
+            }
+            if (step instanceof Step.Run run) {
+                run.operands()
+                        .subList(run.kernel().reads().size(), run.operands().size())
+                        .forEach(o -> written.add(o.buffer()));
+            }
+        }
+        List<Pin> pins = new ArrayList<>();
+        for (Buffer buffer : touched) {
+            Key key =
+                    switch (buffer) {
+                        case Buffer.Weight weight -> Key.weight(weight.name());
+                        case Buffer.Gradient gradient -> Key.gradient(gradient.weight());
+                        case Buffer.Input _, Buffer.Output _, Buffer.Activation _, Buffer.Constant _ -> null;
+                    };
+            Integer slot = slots.get(buffer);
+            if (key != null && slot != null) {
+                pins.add(new Pin(key, slot, written.contains(buffer)));
+            }
+        }
+        return List.copyOf(pins);
+    }
+
+    /// The weights of the stage that is loaded after step `i`.
+    private List<Key> next(List<Step> steps, int i) {
+        for (int j = i + 1; j < steps.size(); j++) {
+            if (steps.get(j) instanceof Step.Load load) {
+                return program.stages().get(load.stage()).weights().stream()
+                        .map(Key::weight)
+                        .toList();
+            }
+        }
+        return List.of();
+    }
+
+    private static List<Step.Operand> operands(Step step) {
+        return switch (step) {
+            case Step.Run run -> run.operands();
+            case Step.Reduce reduce -> List.of(reduce.left(), reduce.right());
+            case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> List.of();
+        };
+    }
+
+    private static Kernel addition(long elements) {
+        Type type = Type.f32(Math.toIntExact(elements));
+        GraphBuilder builder = new GraphBuilder("add");
+        builder.output("0", builder.add(builder.input("0", type), builder.input("1", type)));
+        Layout layout = Layout.rowMajor(type);
+        return new Kernel.Map(builder.build(), List.of(layout, layout), List.of(layout));
+    }
+
+    private @Nullable String nonFinite(Action.Run run) {
+        List<Layout> writes = run.kernel().writes();
+        int first = run.addresses().length - writes.size();
+        for (int i = 0; i < writes.size(); i++) {
+            String found = nonFinite(writes.get(i), run.addresses()[first + i]);
+            if (found != null) {
+                return "result " + i + " " + found;
+            }
+        }
+        return null;
+    }
+
+    private static @Nullable String nonFinite(Type type, long address) {
+        return nonFinite(Layout.rowMajor(type), address);
+    }
+
+    /// Looks at the bytes a layout spans; views with gaps may show a neighbour's value, which is as telling.
+    private static @Nullable String nonFinite(Layout layout, long address) {
+        if (!layout.dtype().isFloating()) {
+            return null;
+        }
+        long last = layout.offset();
+        for (int axis = 0; axis < layout.shape().rank(); axis++) {
+            last += Math.max(0, (layout.shape().dim(axis) - 1) * layout.strides().get(axis));
+        }
+        long elements = layout.shape().elements() == 0 ? 0 : last + 1;
+        Type flat = new Type(layout.dtype(), ingot.ir.Shape.of(Math.toIntExact(elements)));
+        Tensor tensor = Tensor.over(
+                flat, MemorySegment.ofAddress(address).reinterpret(flat.bytes()));
+        for (long i = 0; i < elements; i++) {
+            float value = tensor.getFloat(i);
+            if (Float.isNaN(value) || value == Float.POSITIVE_INFINITY) {
+                return layout.type() + " holds " + value + " at element " + i;
+            }
+        }
+        return null;
+    }
+
+    private long allocate(Map<String, Type> types, Map<String, MemorySegment> into) {
+        long bytes = 0;
+        for (Map.Entry<String, Type> entry : types.entrySet()) {
+            long size = entry.getValue().bytes();
+            into.put(entry.getKey(), arena.allocate(Math.max(64, size), 64).asSlice(0, size));
+            bytes += size;
+        }
+        return bytes;
+    }
+
+    private long copy(Tensor constant) {
+        MemorySegment memory = arena.allocate(Math.max(64, constant.type().bytes()), 64);
+        MemorySegment.copy(constant.data(), 0, memory, 0, constant.type().bytes());
+        return memory.address();
+    }
+
+    private MemorySegment find(Map<String, MemorySegment> memory, String name) {
+        MemorySegment found = memory.get(name);
+        if (found == null) {
+            throw new IngotException(program.name() + ": no input or output " + name + ", it has " + inputs.keySet()
+                    + " and " + outputs.keySet());
+        }
+        return found;
+    }
+
+    @Override
+    public void close() {
+        arena.close();
+    }
+}
