@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 /// and whose outputs are named `0`, `1`, … after `writes`.
 ///
 /// All layouts of a kernel have offset 0 (offsets belong to the call) and, except for `Loop`, elements of F32, I32 or BOOL. Strides may
-/// be 0 (reads only), negative or permuted; reads and writes never overlap, and neither do two writes.
+/// be 0 (reads only), negative or permuted; reads and writes never overlap, except in place (`Map`), and neither do two writes.
 public sealed interface Kernel {
     List<Layout> reads();
 
@@ -25,6 +25,9 @@ public sealed interface Kernel {
     /// All body values have the shape of the space, of rank 1 or more, except scalar constants, whose only use is their `Broadcast` to the
     /// space. Ops: Input, Constant (scalar), Broadcast of it, Iota, and the pointwise ops Unary, Binary, Fma, Compare, Select, Convert,
     /// Bitcast on F32, I32 and BOOL. An output may be an input: a copy. Adjacent axes that all operands step through as one are merged.
+    ///
+    /// In place: a write may lie exactly on a read of the same strides and element size (optimizer updates, sums over micro-batches). So a
+    /// run reads an element of all operands before it writes that element, and visits no element twice.
     record Map(Graph body, List<Layout> reads, List<Layout> writes) implements Kernel {
         public Map {
             reads = List.copyOf(reads);
