@@ -88,6 +88,11 @@ public final class GraphBuilder {
         return scope;
     }
 
+    /// The scope a value was added in, or an empty string.
+    public String scope(Value value) {
+        return scopes.getOrDefault(value.id(), "");
+    }
+
     public void output(String key, Value value) {
         if (outputs.putIfAbsent(key, value) != null) {
             throw new IngotException("graph " + name + ": the output " + key + " is declared twice");
