@@ -13,7 +13,8 @@ import java.util.stream.IntStream;
 final class ContractionGradients {
     private ContractionGradients() {}
 
-    /// y[n, i, j] = Σₖ a[n, i, k]·b[n, j, k]: da = Σⱼ dy·b, db = Σᵢ dy·a; summed axes in ascending order, the batch first.
+    /// y[n, i, j] = Σₖ a[n, i, k]·b[n, j, k]: da = Σⱼ dy·b, db = Σᵢ dy·a; summed axes in ascending order, the batch
+    /// first.
     static void dot(GraphBuilder g, Op.Dot op, Value dy, Cotangents flow) {
         List<Integer> freeA = free(op.a().shape(), op.batchA(), op.contractA());
         List<Integer> freeB = free(op.b().shape(), op.batchB(), op.contractB());
@@ -23,18 +24,39 @@ final class ContractionGradients {
         List<Integer> jY = range(batches + freeA.size(), freeB.size());
         flow.add(
                 op.a(),
-                () -> side(g, dy, batchY, jY, op.b(), op.batchB(), freeB, op.contractB(), op.batchA(), freeA,
+                () -> side(
+                        g,
+                        dy,
+                        batchY,
+                        jY,
+                        op.b(),
+                        op.batchB(),
+                        freeB,
+                        op.contractB(),
+                        op.batchA(),
+                        freeA,
                         op.contractA()));
         flow.add(
                 op.b(),
-                () -> side(g, dy, batchY, iY, op.a(), op.batchA(), freeA, op.contractA(), op.batchB(), freeB,
+                () -> side(
+                        g,
+                        dy,
+                        batchY,
+                        iY,
+                        op.a(),
+                        op.batchA(),
+                        freeA,
+                        op.contractA(),
+                        op.batchB(),
+                        freeB,
                         op.contractB()));
     }
 
     /// dy contracted with `other`, as a tensor whose axes are `batch`, `free` and `inner` of the operand sought.
     ///
-    /// The product leaves axes (batch, free, inner) or, with its factors swapped, (batch, inner, free); the one in the operand's own
-    /// order is taken, else one transpose repairs it. `inner` comes out in the ascending order of `other`'s axes.
+    /// The product leaves axes (batch, free, inner) or, with its factors swapped, (batch, inner, free); the one in the
+    /// operand's own order is taken, else one transpose repairs it. `inner` comes out in the ascending order of
+    /// `other`'s axes.
     private static Value side(
             GraphBuilder g,
             Value dy,
@@ -47,7 +69,10 @@ final class ContractionGradients {
             List<Integer> batch,
             List<Integer> free,
             List<Integer> inner) {
-        List<Integer> byOther = otherInner.stream().sorted().map(axis -> inner.get(otherInner.indexOf(axis))).toList();
+        List<Integer> byOther = otherInner.stream()
+                .sorted()
+                .map(axis -> inner.get(otherInner.indexOf(axis)))
+                .toList();
         List<Integer> straight = concat(batch, free, byOther); // result axis i is this axis of the operand
         List<Integer> swapped = concat(batch, byOther, free);
         if (!ascending(straight) && ascending(swapped)) {
@@ -57,7 +82,8 @@ final class ContractionGradients {
         return g.transpose(product, MovementGradients.inverse(straight));
     }
 
-    /// dx: dy spread by the strides, convolved with the mirrored kernel; dk: x convolved with dy, the batch as input channels.
+    /// dx: dy spread by the strides, convolved with the mirrored kernel; dk: x convolved with dy, the batch as input
+    /// channels.
     static void convolution(GraphBuilder g, Op.Convolution op, Value dy, Cotangents flow) {
         if (op.batchGroups() == 1) {
             flow.add(op.x(), () -> ofInput(g, op.x().shape(), op.kernel(), op.window(), op.groups(), dy));
@@ -85,8 +111,7 @@ final class ContractionGradients {
     }
 
     /// dx[n, c, p] = Σ over out channels o and windows at q that read p: dy[n, o, q]·kernel[o, c, p − q].
-    private static Value ofInput(
-            GraphBuilder g, Shape x, Value kernel, Op.Window window, int groups, Value dy) {
+    private static Value ofInput(GraphBuilder g, Shape x, Value kernel, Op.Window window, int groups, Value dy) {
         Shape k = kernel.shape();
         int out = k.dim(0);
         int channels = k.dim(1);
@@ -95,16 +120,15 @@ final class ContractionGradients {
         List<Integer> exchange = new ArrayList<>(range(0, spatial.length + 3));
         Collections.swap(exchange, 1, 2);
         Value split = g.reshape(mirrored, concat(new int[] {groups, out / groups, channels}, spatial));
-        Value turned = g.reshape(
-                g.transpose(split, exchange), concat(new int[] {groups * channels, out / groups}, spatial));
+        Value turned =
+                g.reshape(g.transpose(split, exchange), concat(new int[] {groups * channels, out / groups}, spatial));
         int[] positions = tail(dy.shape(), 2);
         Op.Window back = WindowGradients.back(tail(x, 2), spatial, positions, window);
         return g.add(new Op.Convolution(dy, turned, back, groups, 1, 1)); // [batch, channels, spatial…]
     }
 
     /// dk[o, c, w] = Σ over batch n and positions q: x[n, c, q·stride + w·dilation − low]·dy[n, o, q].
-    private static Value ofKernel(
-            GraphBuilder g, Value x, Shape kernel, Op.Window window, int groups, Value dy) {
+    private static Value ofKernel(GraphBuilder g, Value x, Shape kernel, Op.Window window, int groups, Value dy) {
         int axes = kernel.rank() - 2;
         List<Integer> exchange = new ArrayList<>(range(0, axes + 2));
         Collections.swap(exchange, 0, 1);
@@ -116,10 +140,15 @@ final class ContractionGradients {
             int room = (kernel.dim(i + 2) - 1) * window.windowDilation().get(i);
             high.add(room + reach - dilated - window.low().get(i));
         }
-        Op.Window swapped = new Op.Window(
-                window.windowDilation(), window.low(), high, window.inputDilation(), window.strides());
+        Op.Window swapped =
+                new Op.Window(window.windowDilation(), window.low(), high, window.inputDilation(), window.strides());
         Value product = g.add(new Op.Convolution(
-                g.transpose(x, exchange), g.transpose(dy, exchange), swapped, 1, groups, 1)); // [channels, out, window…]
+                g.transpose(x, exchange),
+                g.transpose(dy, exchange),
+                swapped,
+                1,
+                groups,
+                1)); // [channels, out, window…]
         return g.transpose(product, exchange);
     }
 

@@ -16,7 +16,8 @@ import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// What has reached each value so far in one reverse sweep; a value that nothing reached has no entry, never a zero tensor.
+/// What has reached each value so far in one reverse sweep; a value that nothing reached has no entry, never a zero
+/// tensor.
 final class Cotangents {
     private record Contribution(Value operand, Value cotangent) {}
 
@@ -78,7 +79,8 @@ final class Cotangents {
         results.computeIfAbsent(composite, v -> new TreeMap<>()).put(index, cotangent);
     }
 
-    @Nullable Value result(Value composite, int index) {
+    @Nullable
+    Value result(Value composite, int index) {
         SortedMap<Integer, Value> found = results.get(composite);
         return found == null ? null : found.get(index);
     }
@@ -88,7 +90,8 @@ final class Cotangents {
     }
 
     /// The sum of all contributions in their fixed order.
-    @Nullable Value total(Value value) {
+    @Nullable
+    Value total(Value value) {
         Deque<Value> contributions = pending.remove(value);
         if (contributions == null) {
             return null;
@@ -101,7 +104,8 @@ final class Cotangents {
         return sum;
     }
 
-    @Nullable Value ofTotal(Value value) {
+    @Nullable
+    Value ofTotal(Value value) {
         return totals.get(value);
     }
 }

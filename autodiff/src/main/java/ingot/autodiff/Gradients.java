@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /// Reverse-mode derivatives as nodes of the same graph: one exhaustive switch says what each op hands to its operands.
 ///
-/// Values are visited in descending order of id, so every user of a value comes before it. The order of addition is part of the result:
-/// the cotangents that reach one value are added as `((c₀ + c₁) + c₂) + …` in ascending order of the users' ids, for one user in operand order;
-/// a cotangent given for the value itself comes last. Integers and booleans carry no cotangent. Nodes are added in the scope of
-/// their forward value with `′` appended.
+/// Values are visited in descending order of id, so every user of a value comes before it. The order of addition is
+/// part of the result: the cotangents that reach one value are added as `((c₀ + c₁) + c₂) + …` in ascending order of
+/// the users' ids, for one user in operand order; a cotangent given for the value itself comes last. Integers and
+/// booleans carry no cotangent. Nodes are added in the scope of their forward value with `′` appended.
 public final class Gradients {
     private Gradients() {}
 
@@ -33,21 +33,22 @@ public final class Gradients {
     }
 
     /// Σ over outputs of cotangentᵀ · ∂output/∂w for each w of `wrt`; zeros where no output depends on it.
-    public static List<Value> vjp(
-            GraphBuilder builder, List<Value> outputs, List<Value> cotangents, List<Value> wrt) {
+    public static List<Value> vjp(GraphBuilder builder, List<Value> outputs, List<Value> cotangents, List<Value> wrt) {
         if (outputs.size() != cotangents.size()) {
             throw new IllegalArgumentException(
                     "vjp: " + outputs.size() + " outputs but " + cotangents.size() + " cotangents");
         }
         for (int i = 0; i < outputs.size(); i++) {
             if (!outputs.get(i).type().equals(cotangents.get(i).type())) {
-                throw new IngotException("vjp: output " + i + " is " + outputs.get(i).type() + ", its cotangent "
-                        + cotangents.get(i).type());
+                throw new IngotException(
+                        "vjp: output " + i + " is " + outputs.get(i).type() + ", its cotangent "
+                                + cotangents.get(i).type());
             }
         }
         for (Value w : wrt) {
             if (!w.dtype().isFloating()) {
-                throw new IngotException("gradient: " + w + " : " + w.type() + " has none, only floating-point values do");
+                throw new IngotException(
+                        "gradient: " + w + " : " + w.type() + " has none, only floating-point values do");
             }
         }
         String scope = builder.scope();
@@ -92,7 +93,8 @@ public final class Gradients {
         return wrt.stream().<@Nullable Value>map(flow::ofTotal).toList();
     }
 
-    /// Hands the cotangent `dy` of `y` on to the operands of `y`. `dy` is null only for a composite with further results.
+    /// Hands the cotangent `dy` of `y` on to the operands of `y`. `dy` is null only for a composite with further
+    /// results.
     private static void propagate(GraphBuilder builder, Value y, @Nullable Value dy, Cotangents flow) {
         switch (y.op()) {
             // Sources have no operands that vary.
@@ -107,7 +109,8 @@ public final class Gradients {
             case Op.Convert op -> PointwiseGradients.convert(builder, op, given(dy), flow);
 
             case Op.Broadcast op -> MovementGradients.broadcast(builder, op, given(dy), flow);
-            case Op.Reshape op -> flow.add(op.x(), () -> builder.reshape(given(dy), op.x().shape()));
+            case Op.Reshape op ->
+                flow.add(op.x(), () -> builder.reshape(given(dy), op.x().shape()));
             case Op.Transpose op -> MovementGradients.transpose(builder, op, given(dy), flow);
             case Op.Slice op -> MovementGradients.slice(builder, op, given(dy), flow);
             case Op.Pad op -> MovementGradients.pad(builder, op, given(dy), flow);
@@ -119,14 +122,21 @@ public final class Gradients {
                 flow.add(
                         op.x(),
                         () -> builder.add(new Op.ScatterAdd(
-                                op.indices(), given(dy), op.axis(), op.x().shape().dim(op.axis()), 1)));
+                                op.indices(),
+                                given(dy),
+                                op.axis(),
+                                op.x().shape().dim(op.axis()),
+                                1)));
             case Op.ScatterAdd op ->
                 flow.add(op.updates(), () -> builder.add(new Op.Gather(given(dy), op.indices(), op.axis())));
             case Op.TakeAlong op ->
                 flow.add(
                         op.x(),
                         () -> builder.add(new Op.AddAlong(
-                                op.indices(), given(dy), op.axis(), op.x().shape().dim(op.axis()))));
+                                op.indices(),
+                                given(dy),
+                                op.axis(),
+                                op.x().shape().dim(op.axis()))));
             case Op.AddAlong op ->
                 flow.add(op.updates(), () -> builder.add(new Op.TakeAlong(given(dy), op.indices(), op.axis())));
 
@@ -197,8 +207,8 @@ public final class Gradients {
 
     private static void handOut(String name, List<Value> floating, List<Value> found, Cotangents flow) {
         if (found.size() != floating.size()) {
-            throw new IngotException(name + ": its gradient gives " + found.size() + " cotangents for " + floating.size()
-                    + " floating-point operands");
+            throw new IngotException(name + ": its gradient gives " + found.size() + " cotangents for "
+                    + floating.size() + " floating-point operands");
         }
         for (int i = 0; i < found.size(); i++) {
             if (flow.wants(floating.get(i))) {

@@ -32,10 +32,7 @@ final class PointwiseGradients {
             case TANH -> flow.add(x, () -> times(b, dy, b.subtract(b.scalarLike(y, 1), b.multiply(y, y))));
             // (erf a)′ = 2/√π · e^(−a²)
             case ERF ->
-                flow.add(
-                        x,
-                        () -> times(
-                                b, dy, b.multiply(b.exp(b.negate(b.multiply(x, x))), 2 / Math.sqrt(Math.PI))));
+                flow.add(x, () -> times(b, dy, b.multiply(b.exp(b.negate(b.multiply(x, x))), 2 / Math.sqrt(Math.PI))));
             // Steps: derivative 0 wherever there is one.
             case SIGN, FLOOR, CEIL, ROUND, NOT -> {}
         }
@@ -66,10 +63,7 @@ final class PointwiseGradients {
             // a % b = a − trunc(a/b)·b, and trunc(a/b) = (a − a % b) / b, an integer up to rounding
             case REMAINDER -> {
                 flow.add(x, dy);
-                flow.add(
-                        z,
-                        () -> b.negate(
-                                times(b, dy, b.unary(UnaryKind.ROUND, b.divide(b.subtract(x, y), z)))));
+                flow.add(z, () -> b.negate(times(b, dy, b.unary(UnaryKind.ROUND, b.divide(b.subtract(x, y), z)))));
             }
             // All to the smaller (larger); equal operands get half each
             case MIN -> {

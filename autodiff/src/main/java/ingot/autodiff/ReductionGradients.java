@@ -22,15 +22,19 @@ final class ReductionGradients {
             // ∂Σxⱼ/∂xᵢ = 1
             case SUM -> flow.add(x, () -> spread(b, dy, x.shape(), op.axes()));
             // ∂Πxⱼ/∂xᵢ = Π_{j≠i} xⱼ = (product before i)·(product after i): no division, so zeros are fine
-            case PRODUCT -> flow.add(x, () -> PointwiseGradients.times(
-                    b, spread(b, dy, x.shape(), op.axes()), productOfOthers(b, x, op.axes())));
+            case PRODUCT ->
+                flow.add(
+                        x,
+                        () -> PointwiseGradients.times(
+                                b, spread(b, dy, x.shape(), op.axes()), productOfOthers(b, x, op.axes())));
             // The extreme elements share dy equally
-            case MIN, MAX -> flow.add(x, () -> {
-                Value extreme = b.compare(CompareKind.EQUAL, x, spread(b, y, x.shape(), op.axes()));
-                Value count = MovementGradients.sum(b, b.convert(extreme, x.dtype()), op.axes());
-                Value share = spread(b, b.divide(dy, count), x.shape(), op.axes());
-                return b.select(extreme, share, b.scalarLike(dy, 0));
-            });
+            case MIN, MAX ->
+                flow.add(x, () -> {
+                    Value extreme = b.compare(CompareKind.EQUAL, x, spread(b, y, x.shape(), op.axes()));
+                    Value count = MovementGradients.sum(b, b.convert(extreme, x.dtype()), op.axes());
+                    Value share = spread(b, b.divide(dy, count), x.shape(), op.axes());
+                    return b.select(extreme, share, b.scalarLike(dy, 0));
+                });
             // Booleans only
             case AND, OR -> {}
         }
@@ -43,8 +47,11 @@ final class ReductionGradients {
             case SUM -> flow.add(x, () -> b.add(new Op.Cumulative(ReduceKind.SUM, dy, op.axis(), !op.reverse())));
             case PRODUCT -> flow.add(x, () -> cumulativeProduct(b, op, dy));
             // yₖ is the element where the running extreme was set last; of equal ones the first
-            case MIN, MAX -> flow.add(x, () -> b.add(new Op.AddAlong(
-                    whereSet(b, op, y), dy, op.axis(), x.shape().dim(op.axis()))));
+            case MIN, MAX ->
+                flow.add(
+                        x,
+                        () -> b.add(new Op.AddAlong(
+                                whereSet(b, op, y), dy, op.axis(), x.shape().dim(op.axis()))));
             // Booleans only
             case AND, OR -> {}
         }
@@ -52,15 +59,19 @@ final class ReductionGradients {
 
     /// Repeats a reduced value along the reduced axes.
     private static Value spread(GraphBuilder b, Value reduced, Shape shape, List<Integer> axes) {
-        List<Integer> kept =
-                IntStream.range(0, shape.rank()).filter(i -> !axes.contains(i)).boxed().toList();
+        List<Integer> kept = IntStream.range(0, shape.rank())
+                .filter(i -> !axes.contains(i))
+                .boxed()
+                .toList();
         return b.broadcast(reduced, shape, kept);
     }
 
     private static Value productOfOthers(GraphBuilder b, Value x, List<Integer> axes) {
         Shape shape = x.shape();
-        List<Integer> order = new ArrayList<>(
-                IntStream.range(0, shape.rank()).filter(i -> !axes.contains(i)).boxed().toList());
+        List<Integer> order = new ArrayList<>(IntStream.range(0, shape.rank())
+                .filter(i -> !axes.contains(i))
+                .boxed()
+                .toList());
         order.addAll(axes);
         Value moved = b.transpose(x, order); // [kept…, reduced…]
         Shape kept = shape.without(axes);
@@ -90,20 +101,20 @@ final class ReductionGradients {
         Value x = b.transpose(op.x(), last); // [.., n]
         Value cotangent = b.transpose(dy, last);
         Shape square = x.shape();
-        List<Integer> dims = new ArrayList<>(
-                IntStream.of(square.dims()).boxed().toList());
+        List<Integer> dims = new ArrayList<>(IntStream.of(square.dims()).boxed().toList());
         dims.add(n);
         square = Shape.of(dims); // [.., i, k]
-        List<Integer> alongK = new ArrayList<>(IntStream.range(0, rank - 1).boxed().toList());
+        List<Integer> alongK =
+                new ArrayList<>(IntStream.range(0, rank - 1).boxed().toList());
         alongK.add(rank);
         Value i = b.iota(new Type(DType.I32, square), rank - 1);
         Value k = b.iota(new Type(DType.I32, square), rank);
-        Value without = b.select(
-                b.compare(CompareKind.EQUAL, i, k), b.scalarLike(x, 1), b.broadcast(x, square, alongK));
+        Value without =
+                b.select(b.compare(CompareKind.EQUAL, i, k), b.scalarLike(x, 1), b.broadcast(x, square, alongK));
         Value products = b.add(new Op.Cumulative(ReduceKind.PRODUCT, without, rank, op.reverse()));
         Value covers = b.compare(op.reverse() ? CompareKind.LESS_EQUAL : CompareKind.GREATER_EQUAL, k, i);
-        Value terms = b.select(
-                covers, b.multiply(b.broadcast(cotangent, square, alongK), products), b.scalarLike(x, 0));
+        Value terms =
+                b.select(covers, b.multiply(b.broadcast(cotangent, square, alongK), products), b.scalarLike(x, 0));
         return b.transpose(b.sum(terms, rank), MovementGradients.inverse(last));
     }
 

@@ -19,11 +19,12 @@ final class WindowGradients {
         Value x = op.x();
         switch (op.kind()) {
             // dx[p] = Σ of dy over the windows that read p: windows over dy spread by the strides
-            case SUM -> flow.add(x, () -> {
-                int[] size = op.size().stream().mapToInt(Integer::intValue).toArray();
-                Op.Window back = back(x.shape().dims(), size, dy.shape().dims(), op.window());
-                return b.add(new Op.ReduceWindow(ReduceKind.SUM, dy, op.size(), back));
-            });
+            case SUM ->
+                flow.add(x, () -> {
+                    int[] size = op.size().stream().mapToInt(Integer::intValue).toArray();
+                    Op.Window back = back(x.shape().dims(), size, dy.shape().dims(), op.window());
+                    return b.add(new Op.ReduceWindow(ReduceKind.SUM, dy, op.size(), back));
+                });
             // All to the first largest element of the window
             case MAX -> flow.add(x, () -> b.add(new Op.ScatterWindowMax(x, dy, op.size(), op.window())));
             // ShapeRules admits no other kind
@@ -31,7 +32,8 @@ final class WindowGradients {
         }
     }
 
-    /// Linear in the updates: each takes dy back from the first largest position of its window. Piecewise constant in x.
+    /// Linear in the updates: each takes dy back from the first largest position of its window. Piecewise constant in
+    /// x.
     static void scatterWindowMax(GraphBuilder b, Op.ScatterWindowMax op, Value dy, Cotangents flow) {
         flow.add(op.updates(), () -> {
             Op.Window window = op.window();
@@ -52,15 +54,19 @@ final class WindowGradients {
         });
     }
 
-    /// The window that runs over the outputs of `window` and lands on its inputs (spread by their dilation): strides and input dilation
-    /// change places, and the padding, negative where the outputs reach beyond, makes the number of positions that of the inputs.
+    /// The window that runs over the outputs of `window` and lands on its inputs (spread by their dilation): strides
+    /// and input dilation change places, and the padding, negative where the outputs reach beyond, makes the number of
+    /// positions that of the inputs.
     static Op.Window back(int[] inputs, int[] size, int[] outputs, Op.Window window) {
         List<Integer> low = new ArrayList<>();
         List<Integer> high = new ArrayList<>();
         for (int i = 0; i < inputs.length; i++) {
             int reach = (size[i] - 1) * window.windowDilation().get(i);
-            int dilated = inputs[i] == 0 ? 0 : (inputs[i] - 1) * window.inputDilation().get(i) + 1;
-            int spread = outputs[i] == 0 ? 0 : (outputs[i] - 1) * window.strides().get(i) + 1;
+            int dilated = inputs[i] == 0
+                    ? 0
+                    : (inputs[i] - 1) * window.inputDilation().get(i) + 1;
+            int spread =
+                    outputs[i] == 0 ? 0 : (outputs[i] - 1) * window.strides().get(i) + 1;
             low.add(reach - window.low().get(i));
             high.add(dilated + reach - spread - low.getLast());
         }
@@ -69,8 +75,7 @@ final class WindowGradients {
 
     /// x with the window's dilation and padding made explicit.
     private static Value padded(GraphBuilder b, Value x, double padding, Op.Window window) {
-        List<Integer> interior =
-                window.inputDilation().stream().map(d -> d - 1).toList();
+        List<Integer> interior = window.inputDilation().stream().map(d -> d - 1).toList();
         List<Integer> low = window.low().stream().map(p -> Math.max(p, 0)).toList();
         List<Integer> high = window.high().stream().map(p -> Math.max(p, 0)).toList();
         return b.add(new Op.Pad(x, b.scalarLike(x, padding), low, high, interior));
@@ -82,7 +87,8 @@ final class WindowGradients {
         for (int axis = size.size() - 1; axis >= 0; axis--) {
             int inWindow = rest % size.get(axis);
             rest /= size.get(axis);
-            offset.addFirst(inWindow * window.windowDilation().get(axis) + Math.max(0, -window.low().get(axis)));
+            offset.addFirst(inWindow * window.windowDilation().get(axis)
+                    + Math.max(0, -window.low().get(axis)));
         }
         return offset;
     }

@@ -60,10 +60,11 @@ public final class Activations {
         return b.call(gelu, List.of(x)).getFirst();
     }
 
-    /// Zeroes each element with probability `rate` and scales the others by 1 / (1 − rate); the identity without `random`.
+    /// Zeroes each element with probability `rate` and scales the others by 1 / (1 − rate); the identity without
+    /// `random`.
     ///
-    /// Axis 0 of x carries `batch` rows as its outermost factor: each batch row draws by its own index, so a slice of the batch
-    /// gets the same mask as in the whole.
+    /// Axis 0 of x carries `batch` rows as its outermost factor: each batch row draws by its own index, so a slice of
+    /// the batch gets the same mask as in the whole.
     public static Value dropout(GraphBuilder b, Value x, double rate, @Nullable Randomness random, int batch) {
         if (random == null || rate == 0) {
             return x;

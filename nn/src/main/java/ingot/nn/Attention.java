@@ -30,8 +30,8 @@ public final class Attention {
 
     /// softmax(q·kᵀ·scale, masked)·v per head.
     ///
-    /// q [B, T, H, D], k and v [B, S, K, D] where K divides H: query head h reads key head h / (H / K). `mask` is [B or 1, H or 1, T or 1, S],
-    /// BOOL (true = may be seen) or F32 (added to the scores). Result [B, T, H, D].
+    /// q [B, T, H, D], k and v [B, S, K, D] where K divides H: query head h reads key head h / (H / K). `mask` is [B or
+    /// 1, H or 1, T or 1, S], BOOL (true = may be seen) or F32 (added to the scores). Result [B, T, H, D].
     public static Value attention(
             GraphBuilder b,
             Value q,
@@ -56,10 +56,14 @@ public final class Attention {
         backward.add(q.type());
         backward.add(q.type());
         Map<String, Double> attributes = Map.of(
-                "causal", options.causal() ? 1.0 : 0.0,
-                "scale", options.scale(),
-                "masked", mask == null ? 0.0 : 1.0,
-                "dropout", dropout);
+                "causal",
+                options.causal() ? 1.0 : 0.0,
+                "scale",
+                options.scale(),
+                "masked",
+                mask == null ? 0.0 : 1.0,
+                "dropout",
+                dropout);
         Function gradient = Definition.of("attentionGradient", attributes, backward, null, meaning::gradient);
         Function function = Definition.of("attention", attributes, types, gradient, meaning::forward);
         return b.call(function, operands).getFirst();
@@ -78,8 +82,9 @@ public final class Attention {
                     && t.dim(2) > 0
                     && s.dim(2) % t.dim(2) == 0;
             if (!fits) {
-                throw new IngotException("attention: expected q [B, T, H, D] and k, v [B, S, K, D] with K dividing H, got "
-                        + s + " at " + q + ", " + t + " at " + k + ", " + v.shape() + " at " + v);
+                throw new IngotException(
+                        "attention: expected q [B, T, H, D] and k, v [B, S, K, D] with K dividing H, got " + s + " at "
+                                + q + ", " + t + " at " + k + ", " + v.shape() + " at " + v);
             }
             if (mask != null) {
                 Shape m = mask.shape();
@@ -89,23 +94,27 @@ public final class Attention {
                         && (m.dim(2) == 1 || m.dim(2) == s.dim(1))
                         && m.dim(3) == t.dim(1);
                 if (!masks || (mask.dtype() != DType.BOOL && mask.dtype() != q.dtype())) {
-                    throw new IngotException("attention: mask expected bool or " + q.dtype().text() + " [" + s.dim(0)
-                            + " or 1, " + s.dim(2) + " or 1, " + s.dim(1) + " or 1, " + t.dim(1) + "], got " + mask.type()
-                            + " at " + mask);
+                    throw new IngotException(
+                            "attention: mask expected bool or " + q.dtype().text() + " [" + s.dim(0)
+                                    + " or 1, " + s.dim(2) + " or 1, " + s.dim(1) + " or 1, " + t.dim(1) + "], got "
+                                    + mask.type()
+                                    + " at " + mask);
                 }
             }
             return new Heads(s.dim(0), s.dim(1), t.dim(1), t.dim(2), s.dim(2) / t.dim(2), s.dim(3));
         }
     }
 
-    /// The definition and its gradient. Scores are [B, H, T, S]; with groups [B, K, T, G, S], what the contraction gives without a transpose.
+    /// The definition and its gradient. Scores are [B, H, T, S]; with groups [B, K, T, G, S], what the contraction
+    /// gives without a transpose.
     private record Meaning(Heads heads, Options options, boolean masked, double dropout, int stream) {
         List<Value> forward(GraphBuilder g, List<Value> in) {
             Value p = dropped(g, in, Softmax.probabilities(g, scores(g, in)));
             return List.of(joined(g, mix(g, p, in.get(2))));
         }
 
-        /// With o = p·v: dv = pᵀ·do, dp = do·vᵀ, ds = p·(dp − Σ do·o)·scale, dq = ds·k, dk = dsᵀ·q (Dao et al. 2022, appendix B).
+        /// With o = p·v: dv = pᵀ·do, dp = do·vᵀ, ds = p·(dp − Σ do·o)·scale, dq = ds·k, dk = dsᵀ·q (Dao et al. 2022,
+        /// appendix B).
         List<Value> gradient(GraphBuilder g, List<Value> in) {
             Value q = split(g, in.get(0));
             Value k = in.get(1);
@@ -119,8 +128,7 @@ public final class Attention {
             Value inner = split(g, g.sum(g.multiply(dResult, result), -1)); // [B, T, H] or [B, T, K, G]
             Value ds = g.multiply(p, g.subtract(dp, g.broadcast(headsFirst(g, inner), p.shape(), outer())));
             Value scaled = g.multiply(ds, options.scale());
-            List<Value> cotangents =
-                    new ArrayList<>(List.of(joined(g, mix(g, scaled, k)), keySide(g, scaled, q), dv));
+            List<Value> cotangents = new ArrayList<>(List.of(joined(g, mix(g, scaled, k)), keySide(g, scaled, q), dv));
             if (masked && in.get(3).dtype().isFloating()) {
                 cotangents.add(ofMask(g, ds, in.get(3).shape()));
             }
@@ -140,9 +148,7 @@ public final class Attention {
                 Type index = new Type(DType.I32, scores.shape());
                 Value query = g.iota(index, 2);
                 Value key = g.iota(index, scores.shape().rank() - 1);
-                Value last = heads.keys() == heads.queries()
-                        ? query
-                        : g.add(query, heads.keys() - heads.queries());
+                Value last = heads.keys() == heads.queries() ? query : g.add(query, heads.keys() - heads.queries());
                 Value seen = g.compare(CompareKind.LESS_EQUAL, key, last);
                 scores = g.select(seen, scores, g.scalarLike(scores, MASKED));
             }
@@ -210,12 +216,7 @@ public final class Attention {
             }
             boolean perHead = m.dim(1) > 1;
             Value split = g.reshape(
-                    mask,
-                    m.dim(0),
-                    perHead ? heads.keyHeads() : 1,
-                    perHead ? heads.groups() : 1,
-                    m.dim(2),
-                    m.dim(3));
+                    mask, m.dim(0), perHead ? heads.keyHeads() : 1, perHead ? heads.groups() : 1, m.dim(2), m.dim(3));
             return g.broadcast(g.transpose(split, 0, 1, 3, 2, 4), scores);
         }
 

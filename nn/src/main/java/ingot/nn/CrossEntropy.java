@@ -38,10 +38,11 @@ public final class CrossEntropy {
         return b.call(crossEntropy, List.of(logits, targets)).getFirst();
     }
 
-    /// The cross entropy of logits = hidden [rows, width] · weightᵀ [classes, width], as one function that a backend may compute
-    /// in tiles of rows so that the logits never exist as a whole.
+    /// The cross entropy of logits = hidden [rows, width] · weightᵀ [classes, width], as one function that a backend
+    /// may compute in tiles of rows so that the logits never exist as a whole.
     ///
-    /// Its gradient `linearCrossEntropyGradient` computes the logits again; its results are the cotangents of hidden and weight.
+    /// Its gradient `linearCrossEntropyGradient` computes the logits again; its results are the cotangents of hidden
+    /// and weight.
     public static Value linearCrossEntropy(GraphBuilder b, Value hidden, Value weight, Value targets) {
         check("linearCrossEntropy", hidden, targets);
         Type perRow = new Type(DType.F32, targets.shape());

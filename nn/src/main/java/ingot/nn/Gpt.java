@@ -43,7 +43,8 @@ public final class Gpt implements LanguageModel {
         return config.context();
     }
 
-    /// Matrices decay, norms and biases do not. The two projections that end in the residual stream start smaller by √(2·layers).
+    /// Matrices decay, norms and biases do not. The two projections that end in the residual stream start smaller by
+    /// √(2·layers).
     @Override
     public List<Parameter> parameters() {
         int width = config.width();
@@ -78,7 +79,8 @@ public final class Gpt implements LanguageModel {
     @Override
     public Value loss(GraphBuilder b, Value tokens, Value targets, Value scale, @Nullable Randomness random) {
         if (!targets.type().equals(tokens.type())) {
-            throw new IngotException("gpt: targets expected " + tokens.type() + " like the tokens, got " + targets.type());
+            throw new IngotException(
+                    "gpt: targets expected " + tokens.type() + " like the tokens, got " + targets.type());
         }
         Value hidden = hidden(b, tokens, null, random);
         return b.scope("head", () -> {
@@ -95,8 +97,7 @@ public final class Gpt implements LanguageModel {
         Value hidden = hidden(b, tokens, seen, null);
         return b.scope(
                 "head",
-                () -> b.reshape(
-                        Layers.linearTransposed(b, hidden, table(b), null), batch, time, config.vocabulary()));
+                () -> b.reshape(Layers.linearTransposed(b, hidden, table(b), null), batch, time, config.vocabulary()));
     }
 
     /// The rows the head reads.
@@ -118,12 +119,7 @@ public final class Gpt implements LanguageModel {
                 new Attention.Options(true, 1 / Math.sqrt(config.headWidth()), config.attentionDropout());
         for (int i = 0; i < config.layers(); i++) {
             x = block(
-                    b,
-                    "h." + i,
-                    x,
-                    batch,
-                    random,
-                    (q, k, v) -> Attention.attention(b, q, k, v, mask, options, random));
+                    b, "h." + i, x, batch, random, (q, k, v) -> Attention.attention(b, q, k, v, mask, options, random));
         }
         return norm(b, "ln_f", x);
     }
@@ -133,8 +129,7 @@ public final class Gpt implements LanguageModel {
         Value mix(Value q, Value k, Value v);
     }
 
-    private Value block(
-            GraphBuilder b, String name, Value x, int batch, @Nullable Randomness random, Mixer attention) {
+    private Value block(GraphBuilder b, String name, Value x, int batch, @Nullable Randomness random, Mixer attention) {
         return b.scope(name, () -> {
             int rows = x.shape().dim(0);
             Value normal = norm(b, name + ".ln_1", x);
@@ -169,8 +164,8 @@ public final class Gpt implements LanguageModel {
         return entries;
     }
 
-    /// The new keys and values take their places among the cached ones, then every query sees positions up to its own. Masked positions
-    /// add exact zeros, so the logits have the same bits as those of the whole sequence at once.
+    /// The new keys and values take their places among the cached ones, then every query sees positions up to its own.
+    /// Masked positions add exact zeros, so the logits have the same bits as those of the whole sequence at once.
     @Override
     public Decoding decode(GraphBuilder b, Value tokens, Value position, Value last, List<Value> caches) {
         int batch = tokens.shape().dim(0);

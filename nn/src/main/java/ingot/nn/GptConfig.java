@@ -21,8 +21,8 @@ public record GptConfig(
         double deviation) {
     public GptConfig {
         if (vocabulary < 1 || context < 1 || width < 1 || layers < 0 || heads < 1 || inner < 1) {
-            throw new IngotException("gpt: sizes must be positive, got vocabulary " + vocabulary + ", context " + context
-                    + ", width " + width + ", layers " + layers + ", heads " + heads + ", inner " + inner);
+            throw new IngotException("gpt: sizes must be positive, got vocabulary " + vocabulary + ", context "
+                    + context + ", width " + width + ", layers " + layers + ", heads " + heads + ", inner " + inner);
         }
         if (width % heads != 0) {
             throw new IngotException(
@@ -34,8 +34,8 @@ public record GptConfig(
             }
         }
         if (!(epsilon > 0) || !(deviation >= 0)) {
-            throw new IngotException("gpt: epsilon must be positive and deviation not negative, got " + epsilon + " and "
-                    + deviation);
+            throw new IngotException(
+                    "gpt: epsilon must be positive and deviation not negative, got " + epsilon + " and " + deviation);
         }
     }
 

@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
 
 /// A model of the next token: a list of parameters and the graphs over them.
 ///
-/// The builder methods declare the weights they use under the parameters' names; the graph methods name the inputs and outputs as documented.
+/// The builder methods declare the weights they use under the parameters' names; the graph methods name the inputs and
+/// outputs as documented.
 public interface LanguageModel {
     List<Parameter> parameters();
 
@@ -32,13 +33,15 @@ public interface LanguageModel {
     /// One type per layer and kind of a key/value cache, with axis 1 of size `capacity` for the positions.
     List<CacheEntry> cache(int batch, int capacity);
 
-    /// Continues sequences: tokens I32 [batch, n] at positions `position`, `position` + 1, …, over caches in the order of `cache`.
+    /// Continues sequences: tokens I32 [batch, n] at positions `position`, `position` + 1, …, over caches in the order
+    /// of `cache`.
     Decoding decode(GraphBuilder builder, Value tokens, Value position, Value last, List<Value> caches);
 
     /// A named tensor of the cache, [batch, capacity, heads, head width].
     record CacheEntry(String name, Type type) {}
 
-    /// Logits [batch, vocabulary] after token `last` of the n given, and the rows [batch, n, …] to be written to the caches at `position`.
+    /// Logits [batch, vocabulary] after token `last` of the n given, and the rows [batch, n, …] to be written to the
+    /// caches at `position`.
     record Decoding(Value logits, List<Value> rows) {
         public Decoding {
             rows = List.copyOf(rows);
@@ -65,10 +68,11 @@ public interface LanguageModel {
         return builder.build();
     }
 
-    /// Inputs `tokens` [batch, n], `position`, `last` and `cache.` + each entry's name; outputs `logits` and each entry's name.
+    /// Inputs `tokens` [batch, n], `position`, `last` and `cache.` + each entry's name; outputs `logits` and each
+    /// entry's name.
     ///
-    /// The caller writes rows 0 … m−1 of each output into its cache at `position`, m being the number of real tokens among the n.
-    /// What lies beyond in the tokens and in the cache is not seen.
+    /// The caller writes rows 0 … m−1 of each output into its cache at `position`, m being the number of real tokens
+    /// among the n. What lies beyond in the tokens and in the cache is not seen.
     default Graph decodeGraph(int batch, int n, int capacity) {
         GraphBuilder builder = new GraphBuilder("decode");
         Value tokens = builder.input("tokens", Type.i32(batch, n));

@@ -28,11 +28,12 @@ public final class Layers {
         return plus(b, b.dot(x, weight, List.of(), List.of(), List.of(x.shape().rank() - 1), List.of(1)), bias);
     }
 
-    /// Equal parts along an axis. One function, so that its gradient is one concatenation and not a sum of padded parts.
+    /// Equal parts along an axis. One function, so that its gradient is one concatenation and not a sum of padded
+    /// parts.
     public static List<Value> split(GraphBuilder b, Value x, int parts, int axis) {
         if (x.shape().dim(axis) % parts != 0) {
-            throw new IngotException("split: axis " + axis + " of " + x.shape() + " does not divide into " + parts
-                    + " parts at " + x);
+            throw new IngotException(
+                    "split: axis " + axis + " of " + x.shape() + " does not divide into " + parts + " parts at " + x);
         }
         int size = x.shape().dim(axis) / parts;
         Type part = x.type().with(x.shape().with(axis, size));
@@ -61,11 +62,16 @@ public final class Layers {
         return b.gather(table, ids, 0);
     }
 
-    /// x [batch, channels, height, width] with kernel [out, channels / groups, height, width], the same stride and padding on both axes.
+    /// x [batch, channels, height, width] with kernel [out, channels / groups, height, width], the same stride and
+    /// padding on both axes.
     public static Value conv2d(
             GraphBuilder b, Value x, Value kernel, @Nullable Value bias, int stride, int padding, int groups) {
         Op.Window window = new Op.Window(
-                List.of(stride, stride), List.of(padding, padding), List.of(padding, padding), List.of(1, 1), List.of(1, 1));
+                List.of(stride, stride),
+                List.of(padding, padding),
+                List.of(padding, padding),
+                List.of(1, 1),
+                List.of(1, 1));
         Value y = b.add(new Op.Convolution(x, kernel, window, groups, 1, 1));
         return bias == null ? y : b.add(y, b.broadcast(bias, y.shape(), List.of(1)));
     }

@@ -24,8 +24,8 @@ public final class Norms {
                     Value h = g.multiply(dy, in.get(1)); // ∂/∂x̂
                     // dx = (h − mean h − x̂ · mean(h·x̂)) / √(variance + epsilon)
                     Value centred = g.subtract(h, mean(g, h));
-                    Value dx = g.multiply(
-                            g.subtract(centred, g.multiply(normal, mean(g, g.multiply(h, normal)))), scale);
+                    Value dx =
+                            g.multiply(g.subtract(centred, g.multiply(normal, mean(g, g.multiply(h, normal)))), scale);
                     return List.of(dx, overRows(g, g.multiply(dy, normal)), overRows(g, dy));
                 });
         Function layerNorm =
@@ -60,7 +60,8 @@ public final class Norms {
     /// What a batchNorm pass gives: the result, and mean and (biased) variance per channel of this batch.
     public record BatchNorm(Value result, Value mean, Value variance) {}
 
-    /// Normalises every channel of x [batch, channels, …] by the statistics of the batch itself (Ioffe and Szegedy 2015).
+    /// Normalises every channel of x [batch, channels, …] by the statistics of the batch itself (Ioffe and Szegedy
+    /// 2015).
     public static BatchNorm batchNormTraining(GraphBuilder b, Value x, Value weight, Value bias, double epsilon) {
         int[] axes = IntStream.range(0, x.shape().rank()).filter(i -> i != 1).toArray();
         double share = 1.0 / (x.shape().elements() / (double) x.shape().dim(1));

@@ -4,9 +4,11 @@ import ingot.ir.GraphBuilder;
 import ingot.ir.Type;
 import ingot.ir.Value;
 
-/// Where a training graph takes its random bits from: one key, and a stream number per use in the order of construction.
+/// Where a training graph takes its random bits from: one key, and a stream number per use in the order of
+/// construction.
 ///
-/// The key I32[4] = (seed low, seed high, step, first row of this batch) comes with every step; evaluation graphs have no `Randomness`.
+/// The key I32[4] = (seed low, seed high, step, first row of this batch) comes with every step; evaluation graphs have
+/// no `Randomness`.
 public final class Randomness {
     private final Value key;
     private int streams;
