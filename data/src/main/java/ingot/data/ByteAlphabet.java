@@ -1,7 +1,6 @@
 package ingot.data;
 
 import java.io.ByteArrayOutputStream;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
@@ -33,12 +32,6 @@ final class ByteAlphabet {
         return Arrays.stream(BYTE).filter(b -> b >= 0).toArray();
     }
 
-    static String spell(byte[] bytes) {
-        var out = new StringBuilder(bytes.length);
-        for (byte b : bytes) out.append(character(b));
-        return out.toString();
-    }
-
     /// The bytes a token spells, or null when it has a character outside the alphabet.
     static byte @Nullable [] bytes(String token) {
         var out = new ByteArrayOutputStream(token.length());
@@ -48,10 +41,5 @@ final class ByteAlphabet {
             out.write(BYTE[c]);
         }
         return out.toByteArray();
-    }
-
-    /// The UTF-8 bytes of a text in alphabet letters.
-    static String spell(String text) {
-        return spell(text.getBytes(StandardCharsets.UTF_8));
     }
 }

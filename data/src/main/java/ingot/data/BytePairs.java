@@ -34,8 +34,8 @@ public record BytePairs(List<String> vocabulary, List<Merge> merges) {
     /// `vocabulary().size()`. The same corpus and size give the same vocabulary on any machine.
     public static BytePairs train(Corpus corpus, int size, Progress progress) {
         if (size < BASE) {
-            throw new IngotException("vocabulary size " + size + ": expected at least " + BASE
-                    + " (256 bytes and " + END_OF_TEXT + "), for example 2048");
+            throw new IngotException("vocabulary size " + size + ": expected at least " + BASE + " (256 bytes and "
+                    + END_OF_TEXT + "), for example 2048");
         }
         return new PairTraining(corpus, progress).train(size);
     }

@@ -30,7 +30,8 @@ public record Corpus(String source, List<Document> documents) {
         for (int i = 1; i < documents.size(); i++) {
             if (documents.get(i - 1).name().compareTo(documents.get(i).name()) > 0) {
                 throw new IllegalArgumentException("documents are not in the order of their names: "
-                        + documents.get(i).name() + " after " + documents.get(i - 1).name());
+                        + documents.get(i).name() + " after "
+                        + documents.get(i - 1).name());
             }
         }
     }
@@ -130,8 +131,8 @@ public record Corpus(String source, List<Document> documents) {
     /// tail is held out.
     public Split split(long seed, double fraction) {
         if (!(fraction > 0 && fraction < 1)) {
-            throw new IngotException("held-out fraction " + fraction + ": expected a number between 0 and 1, "
-                    + "for example 0.1");
+            throw new IngotException(
+                    "held-out fraction " + fraction + ": expected a number between 0 and 1, " + "for example 0.1");
         }
         if (documents.size() == 1) return cut(fraction);
         var training = new ArrayList<Document>();
@@ -141,10 +142,16 @@ public record Corpus(String source, List<Document> documents) {
             (out ? heldOut : training).add(document);
         }
         if (training.isEmpty() || heldOut.isEmpty()) {
-            throw new IngotException(("%s: seed %d and fraction %s hold out %d of %d documents, which leaves nothing to "
-                            + "%s; choose another fraction or seed")
-                    .formatted(source, seed, fraction, heldOut.size(), documents.size(),
-                            training.isEmpty() ? "train on" : "evaluate on"));
+            throw new IngotException(
+                    ("%s: seed %d and fraction %s hold out %d of %d documents, which leaves nothing to "
+                                    + "%s; choose another fraction or seed")
+                            .formatted(
+                                    source,
+                                    seed,
+                                    fraction,
+                                    heldOut.size(),
+                                    documents.size(),
+                                    training.isEmpty() ? "train on" : "evaluate on"));
         }
         return new Split(new Corpus(source, training), new Corpus(source, heldOut));
     }

@@ -74,8 +74,13 @@ final class Glob {
                 case '[' -> {
                     int end = glob.indexOf(']', i + 2);
                     if (end < 0) throw new IngotException("glob '" + text + "': '[' at " + i + " is not closed by ']'");
-                    var set = glob.substring(i + 1, end).replace("\\", "\\\\").replace("[", "\\[").replace("&", "\\&");
-                    out.append('[').append(set.startsWith("!") ? "^" + set.substring(1) : set).append(']');
+                    var set = glob.substring(i + 1, end)
+                            .replace("\\", "\\\\")
+                            .replace("[", "\\[")
+                            .replace("&", "\\&");
+                    out.append('[')
+                            .append(set.startsWith("!") ? "^" + set.substring(1) : set)
+                            .append(']');
                     i = end;
                 }
                 default -> {

@@ -26,7 +26,9 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
         var repository = System.getProperty("maven.repo.local");
         return new Packages(
                 cache,
-                repository != null ? Path.of(repository) : Path.of(System.getProperty("user.home"), ".m2", "repository"),
+                repository != null
+                        ? Path.of(repository)
+                        : Path.of(System.getProperty("user.home"), ".m2", "repository"),
                 windows ? "mvn.cmd" : "mvn",
                 windows ? "npm.cmd" : "npm",
                 notice);
@@ -53,8 +55,8 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
         if (Files.isRegularFile(cached)) return cached;
 
         notice.accept("fetching " + source + " through Maven");
-        var artifact = String.join(":", parts[0], parts[1], parts[2], type)
-                + (classifier.isEmpty() ? "" : ":" + classifier);
+        var artifact =
+                String.join(":", parts[0], parts[1], parts[2], type) + (classifier.isEmpty() ? "" : ":" + classifier);
         return fetch(
                 source,
                 "Maven",
@@ -95,16 +97,19 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
                 try (var list = Files.list(folder)) {
                     var file = list.filter(Files::isRegularFile)
                             .findFirst()
-                            .orElseThrow(() -> new IngotException(source + ": " + client + " ended well but left no file"
-                                    + (output.isBlank() ? "" : ": " + firstError(output))));
+                            .orElseThrow(
+                                    () -> new IngotException(source + ": " + client + " ended well but left no file"
+                                            + (output.isBlank() ? "" : ": " + firstError(output))));
                     return Files.move(file, place, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
                 }
             } finally {
                 delete(folder);
             }
         } catch (IOException e) {
-            throw new IngotException(source + ": cannot write to the cache folder " + place.getParent() + " ("
-                    + SourceReader.reason(e) + "); name another one", e);
+            throw new IngotException(
+                    source + ": cannot write to the cache folder " + place.getParent() + " (" + SourceReader.reason(e)
+                            + "); name another one",
+                    e);
         }
     }
 
@@ -113,9 +118,11 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
         try {
             process = new ProcessBuilder(command).redirectErrorStream(true).start();
         } catch (IOException e) {
-            throw new IngotException(source + ": " + client + " is needed to fetch it and '" + command.getFirst()
-                    + "' cannot be started; install " + client
-                    + ", or fetch the archive by hand and name its path as the source", e);
+            throw new IngotException(
+                    source + ": " + client + " is needed to fetch it and '" + command.getFirst()
+                            + "' cannot be started; install " + client
+                            + ", or fetch the archive by hand and name its path as the source",
+                    e);
         }
         try {
             process.getOutputStream().close();
@@ -123,7 +130,8 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
             int status = process.waitFor();
             if (status == 0) return output;
             throw new IngotException(source + ": " + client + " could not fetch it: " + firstError(output)
-                    + " — check the name and the network, or fetch the archive by hand and name its path as the source");
+                    + " — check the name and the network, or fetch the archive by hand and name its path as"
+                    + " the source");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IngotException(source + ": interrupted while " + client + " fetched it", e);
@@ -135,12 +143,16 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
 
     /// The first line of the client's output that says what went wrong, without colours and log level.
     static String firstError(String output) {
-        var lines = output.replaceAll("\u001B\\[[0-9;]*[A-Za-z]", "").lines().filter(l -> !l.isBlank()).toList();
+        var lines = output.replaceAll("\u001B\\[[0-9;]*[A-Za-z]", "")
+                .lines()
+                .filter(l -> !l.isBlank())
+                .toList();
         return lines.stream()
                 .filter(l -> l.startsWith("[ERROR]") || l.startsWith("npm ERR!") || l.startsWith("npm error"))
                 .findFirst()
                 .or(() -> lines.stream().findFirst())
-                .map(l -> l.replaceFirst("^(\\[ERROR]|npm ERR!|npm error)\\s*", "").strip())
+                .map(l -> l.replaceFirst("^(\\[ERROR]|npm ERR!|npm error)\\s*", "")
+                        .strip())
                 .orElse("it printed nothing");
     }
 

@@ -8,6 +8,7 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.PriorityQueue;
 
 /// One run of byte-pair training: the distinct words with their counts, and for every pair how often it occurs and
@@ -98,7 +99,7 @@ final class PairTraining {
         while (vocabulary.size() < size) {
             var best = heap.poll();
             if (best == null) break;
-            long count = pairs.get(best.pair).count;
+            long count = Objects.requireNonNull(pairs.get(best.pair)).count;
             if (count < best.count) {
                 if (count > 1) heap.add(new Candidate(best.pair, count));
                 continue;
@@ -119,7 +120,7 @@ final class PairTraining {
     }
 
     private void merge(long key, int left, int right, int merged) {
-        var pair = pairs.remove(key);
+        var pair = Objects.requireNonNull(pairs.remove(key));
         var born = new HashMap<Long, Pair>();
         for (int i = 0; i < pair.size; i++) merge(pair.words[i], left, right, merged, born);
         born.forEach((k, p) -> {

@@ -176,8 +176,9 @@ final class SourceReader {
             }
         } catch (IOException e) {
             var inner = name.isEmpty() || name.equals(source) ? "" : " " + name;
-            throw new IngotException(source + ": the archive" + inner + " is damaged (" + reason(e)
-                    + "); delete it and fetch it again", e);
+            throw new IngotException(
+                    source + ": the archive" + inner + " is damaged (" + reason(e) + "); delete it and fetch it again",
+                    e);
         }
     }
 

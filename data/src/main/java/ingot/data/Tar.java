@@ -112,7 +112,8 @@ final class Tar {
                 throw new IOException("a malformed pax header", e);
             }
             int end = at + length;
-            if (length <= 0 || end > records.length || space >= end - 1) throw new IOException("a malformed pax header");
+            if (length <= 0 || end > records.length || space >= end - 1)
+                throw new IOException("a malformed pax header");
             var record = new String(Arrays.copyOfRange(records, space + 1, end - 1), StandardCharsets.UTF_8);
             if (record.startsWith("path=")) known = record.substring("path=".length());
             at = end;

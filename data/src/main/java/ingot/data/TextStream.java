@@ -17,7 +17,10 @@ public final class TextStream {
     /// The text that `id` completes; may be empty.
     public String next(int id) {
         var token = tokenizer.bytes(id);
-        var in = ByteBuffer.allocate(pending.length + token.length).put(pending).put(token).flip();
+        var in = ByteBuffer.allocate(pending.length + token.length)
+                .put(pending)
+                .put(token)
+                .flip();
         var out = CharBuffer.allocate(in.remaining() + 1);
         decoder.decode(in, out, false);
         pending = new byte[in.remaining()];

@@ -48,7 +48,8 @@ public final class Tokenizer implements AutoCloseable {
         try {
             root = JsonMapper.shared().readTree(content);
         } catch (JacksonException e) {
-            var at = e.getLocation() == null ? "" : " at line " + e.getLocation().getLineNr();
+            var at =
+                    e.getLocation() == null ? "" : " at line " + e.getLocation().getLineNr();
             throw new IngotException(where + ": not valid JSON" + at + ": " + e.getOriginalMessage(), e);
         }
         var vocabulary = Vocabulary.of(where, root);
@@ -65,8 +66,10 @@ public final class Tokenizer implements AutoCloseable {
         } catch (RuntimeException | IOException e) {
             throw new IngotException(where + ": Hugging Face tokenizers refuse it: " + e.getMessage(), e);
         } catch (LinkageError e) {
-            throw new IngotException(where + ": the native library of ai.djl.huggingface:tokenizers does not load here ("
-                    + e.getMessage() + "); Linux x86_64/aarch64, macOS aarch64 and Windows x86_64 have one", e);
+            throw new IngotException(
+                    where + ": the native library of ai.djl.huggingface:tokenizers does not load here ("
+                            + e.getMessage() + "); Linux x86_64/aarch64, macOS aarch64 and Windows x86_64 have one",
+                    e);
         }
     }
 

@@ -11,14 +11,13 @@ import tools.jackson.databind.JsonNode;
 final class Vocabulary {
     private static final int LARGEST = 1 << 24;
 
-    private final byte @Nullable [][] bytes; // by id; null: no such token
+    private final byte[][] bytes; // by id; empty: no such token
     private final boolean[] special;
     private final int endOfText;
     private final List<String> added;
     private final boolean splitsAsGpt2;
 
-    private Vocabulary(
-            byte @Nullable [][] bytes, boolean[] special, int endOfText, List<String> added, boolean splitsAsGpt2) {
+    private Vocabulary(byte[][] bytes, boolean[] special, int endOfText, List<String> added, boolean splitsAsGpt2) {
         this.bytes = bytes;
         this.special = special;
         this.endOfText = endOfText;
@@ -45,7 +44,7 @@ final class Vocabulary {
     }
 
     byte @Nullable [] bytes(int id) {
-        return id < 0 || id >= bytes.length ? null : bytes[id];
+        return id < 0 || id >= bytes.length || bytes[id].length == 0 ? null : bytes[id];
     }
 
     boolean mentionsAdded(String text) {
@@ -74,7 +73,7 @@ final class Vocabulary {
         for (var token : root.path("added_tokens")) {
             size = Math.max(size, id(where, token.path("content").asString(""), token.path("id")) + 1);
         }
-        var bytes = new byte[size][];
+        var bytes = new byte[size][0];
         var special = new boolean[size];
         var added = new ArrayList<String>();
         int endOfText = -1;
@@ -88,7 +87,7 @@ final class Vocabulary {
         }
         for (var entry : vocab.properties()) {
             int id = entry.getValue().intValue();
-            if (bytes[id] != null) continue; // an added token
+            if (bytes[id].length > 0) continue; // an added token
             var spelled = ByteAlphabet.bytes(entry.getKey());
             if (spelled == null) {
                 throw new IngotException(where + ": token '" + entry.getKey() + "' (id " + id
@@ -105,7 +104,8 @@ final class Vocabulary {
 
     private static int id(String where, String token, JsonNode id) {
         if (!id.isInt() || id.intValue() < 0 || id.intValue() >= LARGEST) {
-            throw new IngotException(where + ": token '" + token + "' has id " + id + "; expected 0 to " + (LARGEST - 1));
+            throw new IngotException(
+                    where + ": token '" + token + "' has id " + id + "; expected 0 to " + (LARGEST - 1));
         }
         return id.intValue();
     }

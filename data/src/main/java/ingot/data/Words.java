@@ -65,7 +65,8 @@ final class Words {
         if (second == 's' || second == 't' || second == 'm' || second == 'd') return 2;
         if (at + 2 >= text.length()) return 0;
         char third = text.charAt(at + 2);
-        boolean two = (second == 'r' && third == 'e') || (second == 'v' && third == 'e') || (second == 'l' && third == 'l');
+        boolean two =
+                (second == 'r' && third == 'e') || (second == 'v' && third == 'e') || (second == 'l' && third == 'l');
         return two ? 3 : 0;
     }
 

@@ -21,7 +21,8 @@ class BatchesTest {
         }
         for (int epoch = 0; epoch < 4; epoch++) {
             assertThat(row.subList(epoch * count, (epoch + 1) * count))
-                    .containsExactlyInAnyOrderElementsOf(IntStream.range(0, count).boxed().toList());
+                    .containsExactlyInAnyOrderElementsOf(
+                            IntStream.range(0, count).boxed().toList());
         }
     }
 

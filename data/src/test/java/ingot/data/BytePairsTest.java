@@ -30,14 +30,19 @@ class BytePairsTest {
         assertThat(pairs.merges())
                 .containsExactly(
                         new Merge("l", "o"), new Merge("lo", "w"), new Merge("Ġ", "low"), new Merge("Ġlow", "e"));
-        assertThat(pairs.vocabulary()).hasSize(261).startsWith("<|endoftext|>", "!", "\"").endsWith("Ġlow", "Ġlowe");
+        assertThat(pairs.vocabulary())
+                .hasSize(261)
+                .startsWith("<|endoftext|>", "!", "\"")
+                .endsWith("Ġlow", "Ġlowe");
     }
 
     @Test
     void stopsAtTheSize() {
-        assertThat(BytePairs.train(corpus("a", "low low lower lowest"), 258, Progress.NONE).vocabulary())
+        assertThat(BytePairs.train(corpus("a", "low low lower lowest"), 258, Progress.NONE)
+                        .vocabulary())
                 .hasSize(258);
-        assertThat(BytePairs.train(corpus("a", "low"), 257, Progress.NONE).merges()).isEmpty();
+        assertThat(BytePairs.train(corpus("a", "low"), 257, Progress.NONE).merges())
+                .isEmpty();
     }
 
     @Test
@@ -53,8 +58,10 @@ class BytePairsTest {
 
     @Test
     void doesNotDependOnTheDocumentsWordsAreIn() {
-        assertThat(BytePairs.train(corpus("a", "ab ab\n", "b", "cd cd abab"), 300, Progress.NONE).merges())
-                .isEqualTo(BytePairs.train(corpus("a", "cd cd abab\n", "b", "ab ab"), 300, Progress.NONE).merges());
+        assertThat(BytePairs.train(corpus("a", "ab ab\n", "b", "cd cd abab"), 300, Progress.NONE)
+                        .merges())
+                .isEqualTo(BytePairs.train(corpus("a", "cd cd abab\n", "b", "ab ab"), 300, Progress.NONE)
+                        .merges());
     }
 
     @Test
@@ -66,8 +73,9 @@ class BytePairsTest {
 
     @Test
     void sizeBelowTheBytes() {
-        fails(() -> BytePairs.train(corpus("a", "x"), 256, Progress.NONE), "vocabulary size 256: expected at least 257 "
-                + "(256 bytes and <|endoftext|>), for example 2048");
+        fails(
+                () -> BytePairs.train(corpus("a", "x"), 256, Progress.NONE),
+                "vocabulary size 256: expected at least 257 " + "(256 bytes and <|endoftext|>), for example 2048");
     }
 
     @Test
@@ -105,7 +113,8 @@ class BytePairsTest {
         while (vocabulary.size() < size) {
             var counts = new HashMap<Merge, Integer>();
             for (var word : words) {
-                for (int i = 0; i + 1 < word.size(); i++) counts.merge(new Merge(word.get(i), word.get(i + 1)), 1, Integer::sum);
+                for (int i = 0; i + 1 < word.size(); i++)
+                    counts.merge(new Merge(word.get(i), word.get(i + 1)), 1, Integer::sum);
             }
             Map.Entry<Merge, Integer> best = null;
             for (var entry : counts.entrySet()) {

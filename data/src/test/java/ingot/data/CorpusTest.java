@@ -80,17 +80,21 @@ class CorpusTest {
         var corpus = Corpus.open(folder.toString(), List.of());
         assertThat(corpus.documents().getFirst()).isEqualTo(new Document("a.txt", "a\uFFFDb\uFFFD", 2));
         assertThat(corpus.replacements()).containsExactly("a.txt (2)");
-        assertThat(corpus.documents().getLast().bytes())
-                .isEqualTo(Files.size(folder.resolve("b.txt")));
+        assertThat(corpus.documents().getLast().bytes()).isEqualTo(Files.size(folder.resolve("b.txt")));
     }
 
     @Test
     void fingerprintSeesNamesAndTexts() {
         var corpus = corpus("a", "xy", "b", "z");
-        assertThat(corpus.fingerprint()).isEqualTo(corpus("a", "xy", "b", "z").fingerprint()).hasSize(64);
-        assertThat(corpus.fingerprint()).isNotEqualTo(corpus("a", "x", "b", "yz").fingerprint());
-        assertThat(corpus.fingerprint()).isNotEqualTo(corpus("a", "xy", "c", "z").fingerprint());
-        assertThat(corpus.fingerprint()).isNotEqualTo(corpus("ax", "y", "b", "z").fingerprint());
+        assertThat(corpus.fingerprint())
+                .isEqualTo(corpus("a", "xy", "b", "z").fingerprint())
+                .hasSize(64);
+        assertThat(corpus.fingerprint())
+                .isNotEqualTo(corpus("a", "x", "b", "yz").fingerprint());
+        assertThat(corpus.fingerprint())
+                .isNotEqualTo(corpus("a", "xy", "c", "z").fingerprint());
+        assertThat(corpus.fingerprint())
+                .isNotEqualTo(corpus("ax", "y", "b", "z").fingerprint());
     }
 
     @Test
@@ -124,21 +128,30 @@ class CorpusTest {
 
     @Test
     void splitThatLeavesNothing() {
-        fails(() -> corpus("a", "x", "b", "y").split(1, 1e-9), "corpus: seed 1 and fraction 1.0E-9 hold out 0 of 2 "
-                + "documents, which leaves nothing to evaluate on; choose another fraction or seed");
-        fails(() -> corpus("a", "x", "b", "y").split(1, 0.999999), "corpus: seed 1 and fraction 0.999999 hold out 2 of "
-                + "2 documents, which leaves nothing to train on; choose another fraction or seed");
-        fails(() -> corpus("a", "x").split(1, 1.5),
+        fails(
+                () -> corpus("a", "x", "b", "y").split(1, 1e-9),
+                "corpus: seed 1 and fraction 1.0E-9 hold out 0 of 2 "
+                        + "documents, which leaves nothing to evaluate on; choose another fraction or seed");
+        fails(
+                () -> corpus("a", "x", "b", "y").split(1, 0.999999),
+                "corpus: seed 1 and fraction 0.999999 hold out 2 of "
+                        + "2 documents, which leaves nothing to train on; choose another fraction or seed");
+        fails(
+                () -> corpus("a", "x").split(1, 1.5),
                 "held-out fraction 1.5: expected a number between 0 and 1, for example 0.1");
-        fails(() -> corpus("a", "no line break").split(1, 0.5), "corpus: one document with 13 characters and no line "
-                + "break to cut it at, so nothing can be held out");
+        fails(
+                () -> corpus("a", "no line break").split(1, 0.5),
+                "corpus: one document with 13 characters and no line "
+                        + "break to cut it at, so nothing can be held out");
     }
 
     @Test
     void missingFolderNamesTheNearest() throws IOException {
         write("sources/A.java", "x");
-        fails(() -> Corpus.open(folder.resolve("source/main").toString(), List.of()), folder.resolve("source/main")
-                + ": no such file or folder; " + folder + " exists, the nearest name there is sources");
+        fails(
+                () -> Corpus.open(folder.resolve("source/main").toString(), List.of()),
+                folder.resolve("source/main") + ": no such file or folder; " + folder
+                        + " exists, the nearest name there is sources");
     }
 
     @Test
@@ -146,8 +159,10 @@ class CorpusTest {
         write("A.java", "x");
         write("b/B.java", "x");
         write("index.html", "x");
-        fails(() -> Corpus.open(folder.toString(), List.of("**/*.jav")), folder + ": no file matches **/*.jav; 3 files "
-                + "are there (.java 2, .html 1), the nearest name is A.java");
+        fails(
+                () -> Corpus.open(folder.toString(), List.of("**/*.jav")),
+                folder + ": no file matches **/*.jav; 3 files "
+                        + "are there (.java 2, .html 1), the nearest name is A.java");
     }
 
     @Test
@@ -158,8 +173,10 @@ class CorpusTest {
     @Test
     void onlyEmptyFiles() throws IOException {
         write("a.txt", "");
-        fails(() -> Corpus.open(folder.toString(), List.of("*.txt")), folder + ": no text in 1 files (empty and binary "
-                + "files do not count); name the wanted ones with a glob such as **/*.txt");
+        fails(
+                () -> Corpus.open(folder.toString(), List.of("*.txt")),
+                folder + ": no text in 1 files (empty and binary "
+                        + "files do not count); name the wanted ones with a glob such as **/*.txt");
         fails(() -> new Corpus("here", List.of()), "here: the corpus is empty");
     }
 
@@ -167,7 +184,8 @@ class CorpusTest {
     void unreadableFile() throws IOException {
         write("a.txt", "x");
         Files.createSymbolicLink(folder.resolve("b.txt"), folder.resolve("gone.txt"));
-        fails(() -> Corpus.open(folder.toString(), List.of("*.txt")),
+        fails(
+                () -> Corpus.open(folder.toString(), List.of("*.txt")),
                 folder + ": b.txt: cannot be read (no such file)");
     }
 
@@ -199,8 +217,9 @@ class CorpusTest {
 
         Files.delete(path);
         Files.write(folder.resolve("log.gz"), Arrays.copyOf(gzip(bytes("some text of a log")), 20));
-        fails(() -> Corpus.open(folder.toString(), List.of()), folder
-                + ": the archive log.gz is damaged (it ends too early); delete it and fetch it again");
+        fails(
+                () -> Corpus.open(folder.toString(), List.of()),
+                folder + ": the archive log.gz is damaged (it ends too early); delete it and fetch it again");
     }
 
     private void write(String name, String text) throws IOException {
@@ -218,7 +237,8 @@ class CorpusTest {
     }
 
     private static Corpus corpusOf(List<String> names) {
-        return new Corpus("corpus", names.stream().sorted().map(n -> new Document(n, n)).toList());
+        return new Corpus(
+                "corpus", names.stream().sorted().map(n -> new Document(n, n)).toList());
     }
 
     static List<String> names(Corpus corpus) {

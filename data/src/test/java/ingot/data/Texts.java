@@ -4,7 +4,8 @@ import java.util.SplittableRandom;
 
 /// Random texts for property tests.
 final class Texts {
-    private static final String CRITICAL = "   \n\t\r'''sstmdrevllaZ09_-{};.,()/*é\u00A0\u0085\u2003\u2028ßΩж中\u0301½²Ⅷ";
+    private static final String CRITICAL =
+            "   \n\t\r'''sstmdrevllaZ09_-{};.,()/*é\u00A0\u0085\u2003\u2028ßΩж中\u0301½²Ⅷ";
 
     private Texts() {}
 

@@ -26,15 +26,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class TokenizerTest {
     private static final String CODE = """
-            package a.b;
+        package a.b;
 
-            /// It's a test, don't they say; naïve café — “quoted”.
-            public final class Example<T extends Comparable<T>> {
-                private static final int[] VALUES = {0, 1, 17, 4096};
-            \tpublic static void main(String[] args) { System.out.println("x" + VALUES.length);   }
+        /// It's a test, don't they say; naïve café — “quoted”.
+        public final class Example<T extends Comparable<T>> {
+            private static final int[] VALUES = {0, 1, 17, 4096};
+        \tpublic static void main(String[] args) { System.out.println("x" + VALUES.length);   }
 
-            }
-            """;
+        }
+        """;
 
     @TempDir
     static Path folder;
@@ -56,11 +56,14 @@ class TokenizerTest {
 
     @Test
     void knowsItsVocabulary() {
-        assertThat(tokenizer.vocabularySize()).isEqualTo(pairs.vocabulary().size()).isEqualTo(400);
+        assertThat(tokenizer.vocabularySize())
+                .isEqualTo(pairs.vocabulary().size())
+                .isEqualTo(400);
         assertThat(tokenizer.endOfText()).isZero();
         assertThat(tokenizer.byteLength(0)).isZero();
         for (int id = 1; id < 400; id++) {
-            assertThat(tokenizer.byteLength(id)).isEqualTo(pairs.vocabulary().get(id).length());
+            assertThat(tokenizer.byteLength(id))
+                    .isEqualTo(pairs.vocabulary().get(id).length());
         }
         assertThat(tokenizer.fingerprint()).hasSize(64);
     }
@@ -175,10 +178,14 @@ class TokenizerTest {
 
     @Test
     void idOutsideTheVocabulary() {
-        fails(() -> tokenizer.decode(400), "token id 400 is not in the vocabulary of 400; the model and this "
-                + "tokenizer.json do not belong together");
-        fails(() -> tokenizer.decode(-1), "token id -1 is not in the vocabulary of 400; the model and this "
-                + "tokenizer.json do not belong together");
+        fails(
+                () -> tokenizer.decode(400),
+                "token id 400 is not in the vocabulary of 400; the model and this "
+                        + "tokenizer.json do not belong together");
+        fails(
+                () -> tokenizer.decode(-1),
+                "token id -1 is not in the vocabulary of 400; the model and this "
+                        + "tokenizer.json do not belong together");
     }
 
     @Test
@@ -221,7 +228,8 @@ class TokenizerTest {
     @Test
     void mergesDoNotFitTheVocabulary() throws IOException {
         var whole = Files.readString(folder.resolve("tokenizer.json"));
-        var merge = "\"" + pairs.merges().getFirst().left() + " " + pairs.merges().getFirst().right() + "\"";
+        var merge = "\"" + pairs.merges().getFirst().left() + " "
+                + pairs.merges().getFirst().right() + "\"";
         assertThat(whole).contains(merge);
         var file = Files.writeString(folder.resolve("unfit.json"), whole.replace(merge, "\"zq qz\""));
         assertThatThrownBy(() -> Tokenizer.open(file))
@@ -248,7 +256,8 @@ class TokenizerTest {
         int from = 0;
         for (int i = 1; i <= encoding.getIds().length; i++) {
             if (i < encoding.getIds().length && encoding.getWordIds()[i] == encoding.getWordIds()[from]) continue;
-            var ids = LongStream.of(encoding.getIds()).skip(from).limit(i - from).mapToInt(Math::toIntExact);
+            var ids =
+                    LongStream.of(encoding.getIds()).skip(from).limit(i - from).mapToInt(Math::toIntExact);
             words.add(tokenizer.decode(ids.toArray()));
             from = i;
         }

@@ -34,11 +34,13 @@ class WordsTest {
     void javaSource() {
         assertThat(split("public int  x1 = 42;\n\n    // it's don't"))
                 .containsExactly(
-                        "public", " int", " ", " x", "1", " =", " 42", ";", "\n\n   ", " //", " it", "'s", " don", "'t");
+                        "public", " int", " ", " x", "1", " =", " 42", ";", "\n\n   ", " //", " it", "'s", " don",
+                        "'t");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", " ", "  ", "\n", "a", " a", "'", "'l", "'ll", "'r", "''re", " 's", "\t a", "a \n", "😀😀 x"})
+    @ValueSource(
+            strings = {"", " ", "  ", "\n", "a", " a", "'", "'l", "'ll", "'r", "''re", " 's", "\t a", "a \n", "😀😀 x"})
     void shortOnes(String text) {
         assertThat(split(text)).isEqualTo(expected(text));
     }
