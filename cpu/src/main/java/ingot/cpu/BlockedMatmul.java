@@ -1,0 +1,372 @@
+package ingot.cpu;
+
+import ingot.cpu.MicroKernel.Layout;
+import ingot.cpu.MicroKernel.Start;
+import ingot.cpu.Tiling.Packing;
+import org.jspecify.annotations.Nullable;
+
+/// A matmul as tasks over blocks of C, each a grid of register tiles.
+///
+/// A task owns a block of C, mBlock × nBlock, and walks K in blocks: pack A and B (or find them packed, or read them in
+/// place), then for each panel of B (nr columns, in L1) and each panel of A (mr rows, in L2) call the micro-kernel.
+/// From one K block to the next the accumulators rest in C, so the chain is never split.
+///
+/// Where C cannot hold accumulators (several segments, an addition to the old C after several K blocks, a strided C) the
+/// block is staged in the worker's scratch: a small stack of partial blocks, merged like a binary counter, which is the
+/// balanced tree over segments.
+final class BlockedMatmul {
+    private static final long LINE = 64;
+
+    final MatmulShape shape;
+    final Tiling tiling;
+    final Epilogue epilogue;
+
+    private final RowMath math = RowMath.best();
+    private final long biasRow;
+    private final long biasColumn;
+
+    // Byte strides: along m and k of A, k and n of B, m and n of C.
+    private final long aRow;
+    private final long aColumn;
+    private final long bRow;
+    private final long bColumn;
+    private final long cRow;
+    private final long cColumn;
+
+    private final int mr;
+    private final int nr;
+    private final int mBlocks;
+    private final int nBlocks;
+    private final int segmentLength;
+    private final int kBlock;
+    private final int kBlocks; // per segment
+
+    private final boolean packA;
+    private final Packing packB;
+    private final boolean oneB; // every batch reads the same B
+    private final boolean staged;
+    private final boolean fusedMerge; // odd segments add to the top of the stack as they are stored
+    private final int unitsPerPhase; // blocks of B packed together
+    private final int units;
+
+    private final long unitBytes;
+    private final long aBytes;
+    private final long bBytes;
+    private final long tileBytes;
+    private final long slotBytes;
+    private final long slotStride;
+    private final int slots;
+
+    private final Layout direct; // how A is read where it is not packed
+    private final MicroKernel packedZero;
+    private final MicroKernel directZero;
+    private final @Nullable MicroKernel packedContinue;
+    private final @Nullable MicroKernel directContinue;
+    private final @Nullable MicroKernel packedAdd;
+    private final @Nullable MicroKernel directAdd;
+
+    /// `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed.
+    BlockedMatmul(MatmulShape shape, Tiling tiling, Epilogue epilogue, boolean biasAlongRows, long sharedBytes) {
+        this.shape = shape;
+        this.tiling = tiling;
+        this.epilogue = epilogue;
+        biasRow = biasAlongRows ? 4 : 0;
+        biasColumn = biasAlongRows ? 0 : 4;
+        aRow = 4 * shape.a().row();
+        aColumn = 4 * shape.a().column();
+        bRow = 4 * shape.b().row();
+        bColumn = shape.n() == 1 ? 4 : 4 * shape.b().column();
+        cRow = 4 * shape.c().row();
+        cColumn = shape.n() == 1 ? 4 : 4 * shape.c().column();
+        mr = tiling.rows();
+        nr = tiling.columns();
+        mBlocks = ceilDiv(shape.m(), tiling.mBlock());
+        nBlocks = ceilDiv(shape.n(), tiling.nBlock());
+        segmentLength = shape.k() / shape.segments();
+        kBlocks = Math.max(1, ceilDiv(segmentLength, tiling.kBlock()));
+        kBlock = Math.max(1, ceilDiv(segmentLength, kBlocks));
+
+        boolean readsA = aColumn == 4 || aRow == 4;
+        packA = tiling.a() != Packing.NONE || !readsA;
+        packB = tiling.b() == Packing.NONE && bColumn != 4 ? Packing.OWN : tiling.b();
+        oneB = shape.batches() == 1
+                || (zeroOr1(shape.batch0(), shape.b().batch0())
+                        && zeroOr1(shape.batch1(), shape.b().batch1())
+                        && zeroOr1(shape.batch2(), shape.b().batch2()));
+        staged = shape.segments() > 1
+                || cColumn != 4
+                || (epilogue.accumulate() && (kBlocks > 1 || epilogue.bias()));
+        fusedMerge = shape.segments() > 1 && kBlocks == 1;
+
+        int mPadded = ceilDiv(Math.min(tiling.mBlock(), shape.m()), mr) * mr;
+        int nPadded = ceilDiv(Math.min(tiling.nBlock(), shape.n()), nr) * nr;
+        unitBytes = lines(4L * nPadded * shape.k());
+        units = oneB ? nBlocks : nBlocks * shape.batches();
+        unitsPerPhase =
+                packB == Packing.SHARED ? (int) Math.clamp(sharedBytes / Math.max(1, unitBytes), 1, units) : units;
+        aBytes = lines(4L * kBlock * (packA ? mPadded : mr));
+        bBytes = switch (packB) {
+            case NONE -> lines(4L * kBlock * nr);
+            case OWN -> lines(4L * kBlock * nPadded);
+            case SHARED -> 0;
+        };
+        tileBytes = lines(4L * mr * nr);
+        slots = staged ? 32 - Integer.numberOfLeadingZeros(shape.segments()) : 0;
+        slotStride = 4L * nPadded;
+        slotBytes = lines(slotStride * mPadded);
+
+        direct = aColumn == 4 ? Layout.ROWS : Layout.COLUMNS;
+        boolean addDirectly = epilogue.accumulate() && !staged;
+        packedZero = MicroKernels.of(tiling, Layout.COLUMNS, Start.ZERO);
+        directZero = packA ? packedZero : MicroKernels.of(tiling, direct, Start.ZERO);
+        packedContinue = kBlocks > 1 ? MicroKernels.of(tiling, Layout.COLUMNS, Start.CONTINUE) : null;
+        directContinue = kBlocks > 1 && !packA ? MicroKernels.of(tiling, direct, Start.CONTINUE) : packedContinue;
+        boolean adds = fusedMerge || addDirectly;
+        packedAdd = adds ? MicroKernels.of(tiling, Layout.COLUMNS, Start.ADD) : null;
+        directAdd = adds && !packA ? MicroKernels.of(tiling, direct, Start.ADD) : packedAdd;
+    }
+
+    private static boolean zeroOr1(int size, long stride) {
+        return size == 1 || stride == 0;
+    }
+
+    private static int ceilDiv(int a, int b) {
+        return Math.ceilDiv(a, b);
+    }
+
+    private static long lines(long bytes) {
+        return Math.ceilDiv(bytes, LINE) * LINE;
+    }
+
+    private long workerBytes() {
+        return aBytes + bBytes + tileBytes + slots * slotBytes;
+    }
+
+    private long sharedB() {
+        return packB == Packing.SHARED ? unitsPerPhase * unitBytes : 0;
+    }
+
+    long scratchBytes(int workers) {
+        return sharedB() + workers * workerBytes() + LINE;
+    }
+
+    void run(TilePool pool, long a, long b, long c, long bias, long scratch) {
+        long base = Math.ceilDiv(scratch, LINE) * LINE;
+        for (int from = 0; from < units; from += unitsPerPhase) {
+            int count = Math.min(unitsPerPhase, units - from);
+            int first = from;
+            if (packB == Packing.SHARED) {
+                int pieces = shape.segments() * kBlocks;
+                pool.run(count * pieces, (tile, worker) -> packShared(b, base, first, tile / pieces, tile % pieces));
+            }
+            int tasks = Math.multiplyExact(count * mBlocks, oneB ? shape.batches() : 1);
+            pool.run(tasks, (tile, worker) -> task(a, b, c, bias, base, first, tile, worker));
+        }
+    }
+
+    static long batchOffset(MatmulShape s, MatmulShape.Strides strides, int batch) {
+        int b2 = batch % s.batch2();
+        int rest = batch / s.batch2();
+        int b1 = rest % s.batch1();
+        int b0 = rest / s.batch1();
+        return 4 * (b0 * strides.batch0() + b1 * strides.batch1() + b2 * strides.batch2());
+    }
+
+    private void packShared(long b, long base, int first, int index, int piece) {
+        int unit = first + index;
+        int j0 = unit % nBlocks * tiling.nBlock();
+        int columns = Math.min(tiling.nBlock(), shape.n() - j0);
+        int k0 = piece / kBlocks * segmentLength + piece % kBlocks * kBlock;
+        int kLength = Math.min(kBlock, segmentLength - piece % kBlocks * kBlock);
+        long from = b + batchOffset(shape, shape.b(), unit / nBlocks) + k0 * bRow + j0 * bColumn;
+        long to = base + index * unitBytes + 4L * nr * k0;
+        for (int j = 0; j < columns; j += nr) {
+            pack(from + j * bColumn, bColumn, bRow, to + 4L * j * shape.k(), Math.min(nr, columns - j), nr, kLength);
+        }
+    }
+
+    /// One panel: `to[p · width + w] = from[w · wStep + p · pStep]`, zero where w ≥ valid.
+    private void pack(long from, long wStep, long pStep, long to, int valid, int width, int k) {
+        if (valid == width && wStep == 4) {
+            math.pack(from, pStep, to, width, k);
+        } else if (valid == width && pStep == 4) {
+            math.packTransposed(from, wStep, to, width, k);
+        } else {
+            for (int p = 0; p < k; p++) {
+                long row = to + 4L * p * width;
+                for (int w = 0; w < width; w++) {
+                    Memory.putInt(row + 4L * w, w < valid ? Memory.getInt(from + w * wStep + p * pStep) : 0);
+                }
+            }
+        }
+    }
+
+    /// Computes one block of C.
+    private void task(long a, long b, long c, long bias, long base, int first, int tile, int worker) {
+        int rest = tile / mBlocks;
+        int index = oneB ? rest / shape.batches() : rest;
+        int unit = first + index;
+        int batch = oneB ? rest % shape.batches() : unit / nBlocks;
+        int i0 = tile % mBlocks * tiling.mBlock();
+        int j0 = unit % nBlocks * tiling.nBlock();
+        int rows = Math.min(tiling.mBlock(), shape.m() - i0);
+        int columns = Math.min(tiling.nBlock(), shape.n() - j0);
+
+        long aAt = a + batchOffset(shape, shape.a(), batch) + i0 * aRow;
+        long bAt = packB == Packing.SHARED
+                ? base + index * unitBytes
+                : b + batchOffset(shape, shape.b(), batch) + j0 * bColumn;
+        long cAt = c + batchOffset(shape, shape.c(), batch) + i0 * cRow + j0 * cColumn;
+        long biasAt = bias + i0 * biasRow + j0 * biasColumn;
+        long own = base + sharedB() + worker * workerBytes();
+
+        if (staged) {
+            stage(aAt, bAt, own, rows, columns);
+            long block = own + workerBytes() - slots * slotBytes;
+            epilogue.finish(
+                    math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
+        } else {
+            chain(aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
+            if (epilogue.bias()) {
+                for (int i = 0; i < rows; i++) {
+                    Epilogue.addBias(math, cAt + i * cRow, columns, biasAt + i * biasRow, biasColumn);
+                }
+            }
+        }
+    }
+
+    /// Leaves the tree over all segments in the first slot.
+    private void stage(long a, long b, long own, int rows, int columns) {
+        long slot0 = own + workerBytes() - slots * slotBytes;
+        int top = 0; // slots in use
+        for (int segment = 0; segment < shape.segments(); segment++) {
+            int merges = Integer.numberOfTrailingZeros(~segment);
+            if (fusedMerge && merges > 0) {
+                chain(a, b, own, rows, columns, segment, slot0 + (top - 1) * slotBytes, slotStride, true);
+                merges--;
+            } else {
+                chain(a, b, own, rows, columns, segment, slot0 + top * slotBytes, slotStride, false);
+                top++;
+            }
+            for (; merges > 0; merges--) {
+                top = merge(slot0, top, rows);
+            }
+        }
+        while (top > 1) {
+            top = merge(slot0, top, rows);
+        }
+    }
+
+    private int merge(long slot0, int top, int rows) {
+        long left = slot0 + (top - 2) * slotBytes;
+        math.add(left, left + slotBytes, (int) (slotStride / 4) * rows);
+        return top - 1;
+    }
+
+    /// One segment of the chain for one block of C, K block by K block.
+    private void chain(
+            long a, long b, long own, int rows, int columns, int segment, long c, long cStride, boolean add) {
+        for (int block = 0; block < kBlocks; block++) {
+            int k0 = segment * segmentLength + block * kBlock;
+            int kLength = Math.min(kBlock, segmentLength - block * kBlock);
+            var start = block > 0 ? Start.CONTINUE : add ? Start.ADD : Start.ZERO;
+            panels(a + k0 * aColumn, b, own, rows, columns, k0, kLength, c, cStride, start);
+        }
+    }
+
+    private void panels(
+            long a, long b, long own, int rows, int columns, int k0, int k, long c, long cStride, Start start) {
+        int lastRows = rows % mr;
+        if (packA) {
+            for (int i = 0; i < rows; i += mr) {
+                pack(a + i * aRow, aRow, aColumn, own + 4L * i * k, Math.min(mr, rows - i), mr, k);
+            }
+        } else if (lastRows != 0) {
+            pack(a + (rows - lastRows) * aRow, aRow, aColumn, own, lastRows, mr, k);
+        }
+        for (int j = 0; j < columns; j += nr) {
+            int width = Math.min(nr, columns - j);
+            long panel;
+            long step = 4L * nr;
+            if (packB == Packing.SHARED) {
+                panel = b + 4L * j * shape.k() + 4L * nr * k0;
+            } else {
+                panel = b + k0 * bRow + j * bColumn;
+                if (packB == Packing.OWN || width < nr) {
+                    long to = own + aBytes + (packB == Packing.OWN ? 4L * j * k : 0);
+                    pack(panel, bColumn, bRow, to, width, nr, k);
+                    panel = to;
+                } else {
+                    step = bRow;
+                }
+            }
+            column(a, panel, step, own, rows, width, k, c + 4L * j, cStride, start);
+        }
+    }
+
+    /// One panel of B against every panel of A.
+    private void column(
+            long a, long b, long bStep, long own, int rows, int width, int k, long c, long cStride, Start start) {
+        int full = staged || width == nr ? rows / mr * mr : 0;
+        var kernel = kernel(packA, start);
+        long stride = packA ? 4L * mr : direct == Layout.ROWS ? aRow : aColumn;
+        long panelStep = packA ? 4L * mr * k : mr * aRow;
+        long panel = packA ? own : a;
+        for (int i = 0; i < full; i += mr) {
+            kernel.run(panel, stride, b, bStep, c + i * cStride, cStride, k);
+            panel += panelStep;
+        }
+        if (full < rows) {
+            edges(a, b, bStep, own, full, rows, width, k, c, cStride, start);
+        }
+    }
+
+    /// Tiles that stick out over C: computed in a buffer; rows and columns beyond C are dropped.
+    private void edges(
+            long a,
+            long b,
+            long bStep,
+            long own,
+            int from,
+            int rows,
+            int width,
+            int k,
+            long c,
+            long cStride,
+            Start start) {
+        long buffer = own + aBytes + bBytes;
+        long bufferStride = 4L * nr;
+        for (int i = from; i < rows; i += mr) {
+            int height = Math.min(mr, rows - i);
+            boolean packed = packA || height < mr;
+            long panel = packA ? own + 4L * i * k : height < mr ? own : a + i * aRow;
+            long stride = packed ? 4L * mr : direct == Layout.ROWS ? aRow : aColumn;
+            long to = c + i * cStride;
+            if (staged) {
+                kernel(packed, start).run(panel, stride, b, bStep, to, cStride, k);
+                continue;
+            }
+            if (start != Start.ZERO) {
+                for (int r = 0; r < height; r++) {
+                    math.copy(to + r * cStride, buffer + r * bufferStride, width);
+                }
+            }
+            kernel(packed, start).run(panel, stride, b, bStep, buffer, bufferStride, k);
+            for (int r = 0; r < height; r++) {
+                math.copy(buffer + r * bufferStride, to + r * cStride, width);
+            }
+        }
+    }
+
+    private MicroKernel kernel(boolean packed, Start start) {
+        var kernel = switch (start) {
+            case ZERO -> packed ? packedZero : directZero;
+            case CONTINUE -> packed ? packedContinue : directContinue;
+            case ADD -> packed ? packedAdd : directAdd;
+        };
+        if (kernel == null) {
+            throw new IllegalStateException("matmul: no kernel planned for " + start);
+        }
+        return kernel;
+    }
+}

@@ -1,0 +1,106 @@
+package ingot.cpu;
+
+import org.jspecify.annotations.Nullable;
+
+/// The fp32 contraction of one [MatmulShape], planned once and run many times over raw addresses.
+///
+/// Every element of C is one chain, k ascending, `acc = fma(a, b, acc)` from +0 (per segment); threads, tiles and vector
+/// width change the speed and never a bit. A plan is immutable and may be shared between threads, each with its own
+/// scratch.
+public final class Matmul {
+    /// The largest packed piece of a shared B. More would only cost memory.
+    private static final long SHARED_BYTES = 8L << 20;
+
+    private final MatmulShape shape;
+    private final boolean transposed;
+    private final @Nullable RowMatmul rows;
+    private final @Nullable BlockedMatmul blocked;
+
+    private Matmul(
+            MatmulShape shape, boolean transposed, @Nullable RowMatmul rows, @Nullable BlockedMatmul blocked) {
+        this.shape = shape;
+        this.transposed = transposed;
+        this.rows = rows;
+        this.blocked = blocked;
+    }
+
+    /// What a plan may do besides the contraction.
+    ///
+    /// @param accumulate `C = C + result`, one rounded addition, instead of `C = result`
+    /// @param bias add a bias of n elements to every row of the result, before `accumulate`
+    /// @param threads the pool size the plan is made for; it runs on any
+    public record Options(boolean accumulate, boolean bias, int threads) {
+        public static final Options DEFAULT =
+                new Options(false, false, Runtime.getRuntime().availableProcessors());
+
+        public Options withAccumulate() {
+            return new Options(true, bias, threads);
+        }
+
+        public Options withBias() {
+            return new Options(accumulate, true, threads);
+        }
+
+        public Options withThreads(int count) {
+            return new Options(accumulate, bias, count);
+        }
+    }
+
+    public static Matmul of(MatmulShape shape) {
+        return of(shape, Options.DEFAULT);
+    }
+
+    public static Matmul of(MatmulShape shape, Options options) {
+        return of(shape, options, null);
+    }
+
+    /// With `tiling` given: the blocked path with exactly this tiling.
+    static Matmul of(MatmulShape shape, Options options, @Nullable Tiling tiling) {
+        if (shape.batches() == 0 || shape.m() == 0 || shape.n() == 0) {
+            return new Matmul(shape, false, null, null);
+        }
+        boolean transposed = runsTransposed(shape);
+        var s = transposed ? shape.transposed() : shape;
+        if (!(transposed && options.bias)) { // a bias along m does not repeat per batch
+            s = s.folded();
+        }
+        var epilogue = new Epilogue(options.accumulate, options.bias);
+        if (tiling == null && RowMatmul.fits(s)) {
+            return new Matmul(shape, transposed, new RowMatmul(s, epilogue, transposed), null);
+        }
+        var cut = tiling == null ? Tilings.of(s, options.threads) : tiling;
+        return new Matmul(shape, transposed, null, new BlockedMatmul(s, cut, epilogue, transposed, SHARED_BYTES));
+    }
+
+    /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.
+    private static boolean runsTransposed(MatmulShape s) {
+        boolean rowsContiguous = s.c().column() == 1 && s.n() > 1;
+        boolean columnsContiguous = s.c().row() == 1 || s.m() == 1;
+        return !rowsContiguous && columnsContiguous && s.m() > 1
+                || s.n() == 1 && s.m() > 1;
+    }
+
+    public MatmulShape shape() {
+        return shape;
+    }
+
+    /// Bytes of scratch that [#run] needs on a pool of `workers` threads.
+    public long scratchBytes(int workers) {
+        return rows != null ? rows.scratchBytes(workers) : blocked != null ? blocked.scratchBytes(workers) : 0;
+    }
+
+    public void run(TilePool pool, long a, long b, long c, long scratch) {
+        run(pool, a, b, c, 0, scratch);
+    }
+
+    /// Addresses of the first elements; `bias` is read only by a plan with bias.
+    public void run(TilePool pool, long a, long b, long c, long bias, long scratch) {
+        long left = transposed ? b : a;
+        long right = transposed ? a : b;
+        if (rows != null) {
+            rows.run(pool, left, right, c, bias, scratch);
+        } else if (blocked != null) {
+            blocked.run(pool, left, right, c, bias, scratch);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package ingot.cpu;
+
+/// The row loops around the micro-kernels: elementwise sums, copies, packing. Vector and scalar versions give the same
+/// bits, as every lane does what the scalar loop does.
+sealed interface RowMath permits ScalarRows, VectorRows {
+    /// The version for this machine.
+    static RowMath best() {
+        return Holder.BEST;
+    }
+
+    /// `to[i] = from[i]`
+    void copy(long from, long to, int n);
+
+    /// `c[i] = c[i] + x[i]`
+    void add(long c, long x, int n);
+
+    /// `c[i] = c[i] + x`
+    void add(long c, float x, int n);
+
+    /// `acc[j] = fma(a[p], b[p, j], acc[j])` for p ascending: one row of a matmul that reads b row by row.
+    void rank(long acc, long a, long aStep, long b, long bStep, int k, int n);
+
+    /// `to[p · width + w] = from[p · step + w]` for p < k: packs a panel whose rows are contiguous.
+    void pack(long from, long step, long to, int width, int k);
+
+    /// `to[p · width + w] = from[w · step + p]` for p < k: packs a panel that lies transposed.
+    void packTransposed(long from, long step, long to, int width, int k);
+
+    /// Breaks the class loading cycle; loads the vector class only where the module is there.
+    final class Holder {
+        private static final RowMath BEST = Simd.available() ? new VectorRows() : new ScalarRows();
+
+        private Holder() {}
+    }
+}

@@ -1,0 +1,57 @@
+package ingot.cpu;
+
+import static ingot.cpu.Memory.getFloat;
+import static ingot.cpu.Memory.getInt;
+import static ingot.cpu.Memory.putFloat;
+import static ingot.cpu.Memory.putInt;
+
+/// [RowMath] without vectors.
+final class ScalarRows implements RowMath {
+    @Override
+    public void copy(long from, long to, int n) {
+        for (int i = 0; i < n; i++) {
+            putInt(to + 4L * i, getInt(from + 4L * i));
+        }
+    }
+
+    @Override
+    public void add(long c, long x, int n) {
+        for (int i = 0; i < n; i++) {
+            putFloat(c + 4L * i, getFloat(c + 4L * i) + getFloat(x + 4L * i));
+        }
+    }
+
+    @Override
+    public void add(long c, float x, int n) {
+        for (int i = 0; i < n; i++) {
+            putFloat(c + 4L * i, getFloat(c + 4L * i) + x);
+        }
+    }
+
+    @Override
+    public void rank(long acc, long a, long aStep, long b, long bStep, int k, int n) {
+        for (int p = 0; p < k; p++) {
+            float x = getFloat(a + p * aStep);
+            long row = b + p * bStep;
+            for (int j = 0; j < n; j++) {
+                putFloat(acc + 4L * j, Math.fma(x, getFloat(row + 4L * j), getFloat(acc + 4L * j)));
+            }
+        }
+    }
+
+    @Override
+    public void pack(long from, long step, long to, int width, int k) {
+        for (int p = 0; p < k; p++) {
+            copy(from + p * step, to + 4L * p * width, width);
+        }
+    }
+
+    @Override
+    public void packTransposed(long from, long step, long to, int width, int k) {
+        for (int w = 0; w < width; w++) {
+            for (int p = 0; p < k; p++) {
+                putInt(to + 4L * ((long) p * width + w), getInt(from + w * step + 4L * p));
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+package ingot.cpu;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/// A fixed pool of platform threads that claim the tiles of one kernel from a counter.
+///
+/// The caller of [#run] is worker 0 and works too, so a pool of one thread runs everything inline. There is no barrier
+/// except "all tiles are done": a worker that the machine delays holds up at most the tile it has claimed. Between
+/// kernels the workers spin for some microseconds, then park.
+public final class TilePool implements AutoCloseable {
+    private static final long SPIN_NANOS = 30_000;
+    private static final VarHandle NEXT;
+    private static final VarHandle DONE;
+
+    static {
+        try {
+            NEXT = MethodHandles.lookup().findVarHandle(Grid.class, "next", int.class);
+            DONE = MethodHandles.lookup().findVarHandle(Grid.class, "done", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final Worker[] workers;
+    private final ReentrantLock running = new ReentrantLock();
+    private volatile Grid current;
+    private volatile boolean closed;
+
+    /// A pool of `threads` threads, the caller included.
+    public TilePool(int threads) {
+        if (threads < 1) {
+            throw new IllegalArgumentException("tile pool: threads must be at least 1, got " + threads);
+        }
+        workers = new Worker[threads - 1];
+        for (int i = 0; i < workers.length; i++) {
+            workers[i] = new Worker(this, i + 1);
+            workers[i].start();
+        }
+    }
+
+    public int threads() {
+        return workers.length + 1;
+    }
+
+    /// Runs `task` once for every tile in [0, tiles) and returns when all are done. The first exception a tile throws
+    /// is rethrown here; tiles not yet begun are then skipped. Called from inside a tile of this pool it runs inline.
+    public void run(int tiles, TileTask task) {
+        if (tiles <= 0) {
+            return;
+        }
+        if (Thread.currentThread() instanceof Worker worker && worker.pool == this) {
+            inline(tiles, task, worker.index);
+            return;
+        }
+        if (running.isHeldByCurrentThread()) {
+            inline(tiles, task, 0);
+            return;
+        }
+        running.lock();
+        try {
+            if (closed) {
+                throw new IllegalStateException("tile pool: closed");
+            }
+            if (tiles == 1 || workers.length == 0) {
+                inline(tiles, task, 0);
+            } else {
+                dispatch(new Grid(tiles, task, Thread.currentThread()));
+            }
+        } finally {
+            running.unlock();
+        }
+    }
+
+    private static void inline(int tiles, TileTask task, int worker) {
+        for (int tile = 0; tile < tiles; tile++) {
+            task.run(tile, worker);
+        }
+    }
+
+    private void dispatch(Grid grid) {
+        current = grid;
+        int helpers = Math.min(workers.length, grid.tiles - 1);
+        for (int i = 0; i < helpers; i++) {
+            if (workers[i].parked) {
+                LockSupport.unpark(workers[i]);
+            }
+        }
+        grid.claim(0);
+        grid.await();
+        current = null;
+        grid.rethrow();
+    }
+
+    @Override
+    public void close() {
+        running.lock();
+        try {
+            closed = true;
+        } finally {
+            running.unlock();
+        }
+        boolean interrupted = false;
+        for (var worker : workers) {
+            LockSupport.unpark(worker);
+            while (worker.isAlive()) {
+                try {
+                    worker.join();
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                }
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /// One call of [#run]. A worker that wakes late finds the counter used up and leaves.
+    private static final class Grid {
+        final int tiles;
+        final TileTask task;
+        final Thread caller;
+
+        @SuppressWarnings("unused") // by NEXT
+        volatile int next;
+
+        volatile int done;
+        volatile boolean waiting;
+        volatile Throwable failure;
+
+        Grid(int tiles, TileTask task, Thread caller) {
+            this.tiles = tiles;
+            this.task = task;
+            this.caller = caller;
+        }
+
+        boolean open() {
+            return next < tiles;
+        }
+
+        void claim(int worker) {
+            int finished = 0;
+            while (true) {
+                int tile = (int) NEXT.getAndAdd(this, 1);
+                if (tile >= tiles || tile < 0) {
+                    break;
+                }
+                if (failure == null) {
+                    try {
+                        task.run(tile, worker);
+                    } catch (Throwable e) {
+                        failure = e;
+                    }
+                }
+                finished++;
+            }
+            if (finished > 0 && (int) DONE.getAndAdd(this, finished) + finished == tiles && waiting) {
+                LockSupport.unpark(caller);
+            }
+        }
+
+        void await() {
+            if (done == tiles) {
+                return;
+            }
+            long start = System.nanoTime();
+            while (done != tiles && System.nanoTime() - start < SPIN_NANOS) {
+                Thread.onSpinWait();
+            }
+            boolean interrupted = false;
+            waiting = true;
+            while (done != tiles) {
+                LockSupport.park(this);
+                interrupted |= Thread.interrupted();
+            }
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+
+        void rethrow() {
+            switch (failure) {
+                case null -> {}
+                case RuntimeException e -> throw e;
+                case Error e -> throw e;
+                case Throwable e -> throw new IllegalStateException("tile failed", e);
+            }
+        }
+    }
+
+    private static final class Worker extends Thread {
+        final TilePool pool;
+        final int index;
+        volatile boolean parked;
+
+        Worker(TilePool pool, int index) {
+            super("ingot-tile-" + index);
+            this.pool = pool;
+            this.index = index;
+            setDaemon(true);
+        }
+
+        @Override
+        public void run() {
+            Grid last = null;
+            while (true) {
+                Grid grid = next(last);
+                if (grid == null) {
+                    return;
+                }
+                grid.claim(index);
+                last = grid;
+            }
+        }
+
+        private Grid next(Grid last) {
+            long start = System.nanoTime();
+            while (true) {
+                Grid grid = fresh(last);
+                if (grid != null) {
+                    return grid;
+                }
+                if (pool.closed) {
+                    return null;
+                }
+                if (System.nanoTime() - start < SPIN_NANOS) {
+                    Thread.onSpinWait();
+                    continue;
+                }
+                parked = true;
+                if (fresh(last) == null && !pool.closed) {
+                    LockSupport.park(pool);
+                }
+                parked = false;
+                start = System.nanoTime();
+            }
+        }
+
+        private Grid fresh(Grid last) {
+            Grid grid = pool.current;
+            return grid != null && grid != last && grid.open() ? grid : null;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package ingot.cpu;
+
+/// How one blocked matmul is cut: the register tile, the cache blocks, and what is packed. Any choice gives the same
+/// bits; the [Autotuner] picks a fast one.
+///
+/// @param rows rows of the register tile
+/// @param vectors vectors per row of the register tile
+/// @param lanes floats per vector, 1 for the scalar kernel
+/// @param mBlock rows of C per task
+/// @param nBlock columns of C per task
+/// @param kBlock longest piece of the chain between two visits of a tile
+/// @param a whether A is packed, where its layout leaves a choice
+/// @param b whether and by whom B is packed, where its layout leaves a choice
+record Tiling(int rows, int vectors, int lanes, int mBlock, int nBlock, int kBlock, Packing a, Packing b) {
+
+    enum Packing {
+        /// Read in place where the layout allows it, else as OWN.
+        NONE,
+        /// Each task packs what it reads into its worker's scratch.
+        OWN,
+        /// Packed once, before the tasks that share it. (B only.)
+        SHARED
+    }
+
+    Tiling {
+        if (rows < 1 || vectors < 1 || lanes < 1 || mBlock < 1 || nBlock < 1 || kBlock < 1) {
+            throw new IllegalArgumentException("tiling: sizes must be positive");
+        }
+    }
+
+    int columns() {
+        return vectors * lanes;
+    }
+
+    Tiling withTile(int tileRows, int tileVectors) {
+        return new Tiling(tileRows, tileVectors, lanes, mBlock, nBlock, kBlock, a, b);
+    }
+
+    Tiling withBlocks(int m, int n, int k) {
+        return new Tiling(rows, vectors, lanes, m, n, k, a, b);
+    }
+
+    Tiling withPacking(Packing ofA, Packing ofB) {
+        return new Tiling(rows, vectors, lanes, mBlock, nBlock, kBlock, ofA, ofB);
+    }
+}
