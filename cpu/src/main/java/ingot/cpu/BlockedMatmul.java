@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
 /// place), then for each panel of B (nr columns, in L1) and each panel of A (mr rows, in L2) call the micro-kernel.
 /// From one K block to the next the accumulators rest in C, so the chain is never split.
 ///
-/// Where C cannot hold accumulators (several segments, an addition to the old C after several K blocks, a strided C) the
-/// block is staged in the worker's scratch: a small stack of partial blocks, merged like a binary counter, which is the
-/// balanced tree over segments.
+/// Where C cannot hold accumulators (several segments, an addition to the old C after several K blocks, a strided C)
+/// the block is staged in the worker's scratch: a small stack of partial blocks, merged like a binary counter, which is
+/// the balanced tree over segments.
 final class BlockedMatmul {
     private static final long LINE = 64;
 
@@ -93,17 +93,14 @@ final class BlockedMatmul {
                 || (zeroOr1(shape.batch0(), shape.b().batch0())
                         && zeroOr1(shape.batch1(), shape.b().batch1())
                         && zeroOr1(shape.batch2(), shape.b().batch2()));
-        staged = shape.segments() > 1
-                || cColumn != 4
-                || (epilogue.accumulate() && (kBlocks > 1 || epilogue.bias()));
+        staged = shape.segments() > 1 || cColumn != 4 || (epilogue.accumulate() && (kBlocks > 1 || epilogue.bias()));
         fusedMerge = shape.segments() > 1 && kBlocks == 1;
 
         int mPadded = ceilDiv(Math.min(tiling.mBlock(), shape.m()), mr) * mr;
         int nPadded = ceilDiv(Math.min(tiling.nBlock(), shape.n()), nr) * nr;
         unitBytes = lines(4L * nPadded * shape.k());
         units = oneB ? nBlocks : nBlocks * shape.batches();
-        unitsPerPhase =
-                packB == Packing.SHARED ? (int) Math.clamp(sharedBytes / Math.max(1, unitBytes), 1, units) : units;
+        unitsPerPhase = packB == Packing.SHARED ? Math.clamp(sharedBytes / Math.max(1, unitBytes), 1, units) : units;
         aBytes = lines(4L * kBlock * (packA ? mPadded : mr));
         bBytes = switch (packB) {
             case NONE -> lines(4L * kBlock * nr);
@@ -223,8 +220,7 @@ final class BlockedMatmul {
         if (staged) {
             stage(aAt, bAt, own, rows, columns);
             long block = own + workerBytes() - slots * slotBytes;
-            epilogue.finish(
-                    math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
+            epilogue.finish(math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
         } else {
             chain(aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
             if (epilogue.bias()) {

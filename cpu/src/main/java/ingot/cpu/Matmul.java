@@ -4,9 +4,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The fp32 contraction of one [MatmulShape], planned once and run many times over raw addresses.
 ///
-/// Every element of C is one chain, k ascending, `acc = fma(a, b, acc)` from +0 (per segment); threads, tiles and vector
-/// width change the speed and never a bit. A plan is immutable and may be shared between threads, each with its own
-/// scratch.
+/// Every element of C is one chain, k ascending, `acc = fma(a, b, acc)` from +0 (per segment); threads, tiles and
+/// vector width change the speed and never a bit. A plan is immutable and may be shared between threads, each with its
+/// own scratch.
 public final class Matmul {
     /// The largest packed piece of a shared B. More would only cost memory.
     private static final long SHARED_BYTES = 8L << 20;
@@ -16,8 +16,7 @@ public final class Matmul {
     private final @Nullable RowMatmul rows;
     private final @Nullable BlockedMatmul blocked;
 
-    private Matmul(
-            MatmulShape shape, boolean transposed, @Nullable RowMatmul rows, @Nullable BlockedMatmul blocked) {
+    private Matmul(MatmulShape shape, boolean transposed, @Nullable RowMatmul rows, @Nullable BlockedMatmul blocked) {
         this.shape = shape;
         this.transposed = transposed;
         this.rows = rows;
@@ -76,8 +75,7 @@ public final class Matmul {
     private static boolean runsTransposed(MatmulShape s) {
         boolean rowsContiguous = s.c().column() == 1 && s.n() > 1;
         boolean columnsContiguous = s.c().row() == 1 || s.m() == 1;
-        return !rowsContiguous && columnsContiguous && s.m() > 1
-                || s.n() == 1 && s.m() > 1;
+        return !rowsContiguous && columnsContiguous && s.m() > 1 || s.n() == 1 && s.m() > 1;
     }
 
     public MatmulShape shape() {

@@ -47,11 +47,14 @@ public record MatmulShape(
         if (tasks > Integer.MAX_VALUE) {
             throw new IllegalArgumentException("matmul: too many batches: " + tasks);
         }
-        boolean writesTwice = (batch0 > 1 && c.batch0 == 0)
-                || (batch1 > 1 && c.batch1 == 0)
-                || (batch2 > 1 && c.batch2 == 0)
-                || (m > 1 && c.row == 0)
-                || (n > 1 && c.column == 0);
+        boolean writesTwice = m > 0
+                && n > 0
+                && tasks > 0
+                && ((batch0 > 1 && c.batch0 == 0)
+                        || (batch1 > 1 && c.batch1 == 0)
+                        || (batch2 > 1 && c.batch2 == 0)
+                        || (m > 1 && c.row == 0)
+                        || (n > 1 && c.column == 0));
         if (writesTwice) {
             throw new IllegalArgumentException("matmul: the result has a stride of 0 on an axis longer than 1: " + c);
         }
@@ -63,8 +66,7 @@ public record MatmulShape(
     }
 
     /// Any strides, in elements: each array is (batch…, row, column) with as many batch strides as `batch` has sizes.
-    public static MatmulShape of(
-            long[] batch, long m, long n, long k, int segments, long[] a, long[] b, long[] c) {
+    public static MatmulShape of(long[] batch, long m, long n, long k, int segments, long[] a, long[] b, long[] c) {
         int rank = batch.length;
         if (rank > 3 || a.length != rank + 2 || b.length != rank + 2 || c.length != rank + 2) {
             throw new IllegalArgumentException("matmul: " + rank + " batch axes (at most 3) need " + (rank + 2)
@@ -99,8 +101,7 @@ public record MatmulShape(
 
     /// Cᵀ = Bᵀ Aᵀ: the same chains, since fma(a, b, c) = fma(b, a, c).
     MatmulShape transposed() {
-        return new MatmulShape(
-                batch0, batch1, batch2, n, m, k, segments, b.swapped(), a.swapped(), c.swapped());
+        return new MatmulShape(batch0, batch1, batch2, n, m, k, segments, b.swapped(), a.swapped(), c.swapped());
     }
 
     /// The innermost batch axis becomes part of m where A and C run on through it and B does not change along it.
@@ -114,8 +115,7 @@ public record MatmulShape(
                     && s.a.batch2 == s.m * s.a.row
                     && s.c.batch2 == s.m * s.c.row
                     && (long) s.m * s.batch2 <= Integer.MAX_VALUE) {
-                s = new MatmulShape(
-                        s.batch0, s.batch1, 1, s.m * s.batch2, s.n, s.k, s.segments, s.a, s.b, s.c);
+                s = new MatmulShape(s.batch0, s.batch1, 1, s.m * s.batch2, s.n, s.k, s.segments, s.a, s.b, s.c);
             } else {
                 return s;
             }

@@ -53,9 +53,9 @@ final class MicroKernelCode {
         var code = new MicroKernelCode(rows, vectors, lanes, layout, start);
         try {
             var lookup = MethodHandles.lookup().defineHiddenClass(code.bytes(), true);
-            return (MicroKernel) lookup.findConstructor(
-                            lookup.lookupClass(), java.lang.invoke.MethodType.methodType(void.class))
-                    .invoke();
+            return (MicroKernel)
+                    lookup.findConstructor(lookup.lookupClass(), java.lang.invoke.MethodType.methodType(void.class))
+                            .invoke();
         } catch (Throwable e) {
             throw new IllegalStateException("cannot define a matmul micro-kernel", e);
         }
@@ -64,14 +64,19 @@ final class MicroKernelCode {
     private byte[] bytes() {
         var name = "ingot.cpu.Tile" + rows + "x" + vectors * lanes + "_" + layout + "_" + start;
         var run = MethodTypeDesc.of(CD_void, CD_long, CD_long, CD_long, CD_long, CD_long, CD_long, CD_int);
-        return ClassFile.of().build(ClassDesc.of(name), type -> type
-                .withFlags(ClassFile.ACC_FINAL)
-                .withInterfaceSymbols(KERNEL)
-                .withMethodBody("<init>", MethodTypeDesc.of(CD_void), 0, c -> c
-                        .aload(0)
-                        .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
-                        .return_())
-                .withMethodBody("run", run, ClassFile.ACC_PUBLIC, this::body));
+        return ClassFile.of()
+                .build(
+                        ClassDesc.of(name),
+                        type -> type.withFlags(ClassFile.ACC_FINAL)
+                                .withInterfaceSymbols(KERNEL)
+                                .withMethodBody(
+                                        "<init>",
+                                        MethodTypeDesc.of(CD_void),
+                                        0,
+                                        c -> c.aload(0)
+                                                .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
+                                                .return_())
+                                .withMethodBody("run", run, ClassFile.ACC_PUBLIC, this::body));
     }
 
     // Locals: 0 this, 1 a, 3 aStride, 5 b, 7 bStep, 9 c, 11 cStride, 13 k, then ours.
@@ -121,7 +126,10 @@ final class MicroKernelCode {
         } else {
             for (int i = 0; i < rows; i++) {
                 for (int j = 0; j < vectors; j++) {
-                    species(c).fconst_0().invokestatic(FLOATS, "broadcast", BROADCAST).astore(acc[i][j]);
+                    species(c)
+                            .fconst_0()
+                            .invokestatic(FLOATS, "broadcast", BROADCAST)
+                            .astore(acc[i][j]);
                 }
             }
         }
@@ -146,7 +154,11 @@ final class MicroKernelCode {
                     .invokestatic(FLOATS, "broadcast", BROADCAST)
                     .astore(broadcast);
             for (int j = 0; j < vectors; j++) {
-                c.aload(broadcast).aload(bs[j]).aload(acc[i][j]).invokevirtual(FLOATS, "fma", FMA).astore(acc[i][j]);
+                c.aload(broadcast)
+                        .aload(bs[j])
+                        .aload(acc[i][j])
+                        .invokevirtual(FLOATS, "fma", FMA)
+                        .astore(acc[i][j]);
             }
         }
         mask(c.lload(B).lload(B_STEP).ladd()).lstore(B);

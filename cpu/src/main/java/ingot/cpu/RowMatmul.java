@@ -33,8 +33,8 @@ final class RowMatmul {
         long base = Math.ceilDiv(scratch, 64L) * 64;
         pool.run(
                 Math.multiplyExact(chunks, shape.batches()),
-                (tile, worker) -> chunk(
-                        a, b, c, bias, base + worker * workerBytes(), tile / chunks, tile % chunks * CHUNK));
+                (tile, worker) ->
+                        chunk(a, b, c, bias, base + worker * workerBytes(), tile / chunks, tile % chunks * CHUNK));
     }
 
     private void chunk(long a, long b, long c, long bias, long own, int batch, int j0) {

@@ -4,6 +4,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /// A fixed pool of platform threads that claim the tiles of one kernel from a counter.
 ///
@@ -26,7 +27,7 @@ public final class TilePool implements AutoCloseable {
 
     private final Worker[] workers;
     private final ReentrantLock running = new ReentrantLock();
-    private volatile Grid current;
+    private volatile @Nullable Grid current;
     private volatile boolean closed;
 
     /// A pool of `threads` threads, the caller included.
@@ -129,7 +130,7 @@ public final class TilePool implements AutoCloseable {
 
         volatile int done;
         volatile boolean waiting;
-        volatile Throwable failure;
+        volatile @Nullable Throwable failure;
 
         Grid(int tiles, TileTask task, Thread caller) {
             this.tiles = tiles;
@@ -205,9 +206,9 @@ public final class TilePool implements AutoCloseable {
 
         @Override
         public void run() {
-            Grid last = null;
+            @Nullable Grid last = null;
             while (true) {
-                Grid grid = next(last);
+                var grid = next(last);
                 if (grid == null) {
                     return;
                 }
@@ -216,10 +217,10 @@ public final class TilePool implements AutoCloseable {
             }
         }
 
-        private Grid next(Grid last) {
+        private @Nullable Grid next(@Nullable Grid last) {
             long start = System.nanoTime();
             while (true) {
-                Grid grid = fresh(last);
+                var grid = fresh(last);
                 if (grid != null) {
                     return grid;
                 }
@@ -239,8 +240,8 @@ public final class TilePool implements AutoCloseable {
             }
         }
 
-        private Grid fresh(Grid last) {
-            Grid grid = pool.current;
+        private @Nullable Grid fresh(@Nullable Grid last) {
+            var grid = pool.current;
             return grid != null && grid != last && grid.open() ? grid : null;
         }
     }

@@ -38,14 +38,7 @@ final class Tilings {
         }
         boolean reusedB = s.m() > mBlock || s.batches() > 1 && s.b().batch2() == 0;
         return new Tiling(
-                rows,
-                vectors,
-                lanes,
-                mBlock,
-                nBlock,
-                kBlock,
-                Packing.OWN,
-                reusedB ? Packing.SHARED : Packing.OWN);
+                rows, vectors, lanes, mBlock, nBlock, kBlock, Packing.OWN, reusedB ? Packing.SHARED : Packing.OWN);
     }
 
     private static long tasks(MatmulShape s, int mBlock, int nBlock) {

@@ -27,9 +27,8 @@ final class VectorRows implements RowMath {
             case 128 -> FloatVector.SPECIES_128;
             case 256 -> FloatVector.SPECIES_256;
             case 512 -> FloatVector.SPECIES_512;
-            default -> FloatVector.SPECIES_PREFERRED.length() > 16
-                    ? FloatVector.SPECIES_512
-                    : FloatVector.SPECIES_PREFERRED;
+            default ->
+                FloatVector.SPECIES_PREFERRED.length() > 16 ? FloatVector.SPECIES_512 : FloatVector.SPECIES_PREFERRED;
         };
     }
 

@@ -38,8 +38,19 @@ class MatmulTest {
 
     @ParameterizedTest
     @CsvSource({
-        "384, 96, 70, 1", "1, 2100, 19, 1", "2, 100, 40, 1", "97, 131, 300, 1", "65, 80, 1024, 16", "13, 200, 700, 7",
-        "0, 3, 4, 1", "3, 0, 4, 1", "5, 33, 0, 1", "5, 17, 0, 3", "1, 1, 1, 1", "64, 1, 50, 1", "64, 1, 50, 5"
+        "384, 96, 70, 1",
+        "1, 2100, 19, 1",
+        "2, 100, 40, 1",
+        "97, 131, 300, 1",
+        "65, 80, 1024, 16",
+        "13, 200, 700, 7",
+        "0, 3, 4, 1",
+        "3, 0, 4, 1",
+        "5, 33, 0, 1",
+        "5, 17, 0, 3",
+        "1, 1, 1, 1",
+        "64, 1, 50, 1",
+        "64, 1, 50, 5"
     })
     void dense(int m, int n, int k, int segments) {
         var random = new Random(7);
@@ -112,7 +123,7 @@ class MatmulTest {
         int rank = random.nextInt(4);
         long[] batch = new long[rank];
         for (int i = 0; i < rank; i++) {
-            batch[i] = 1 + random.nextInt(3);
+            batch[i] = 1L + random.nextInt(3);
         }
         int segments = random.nextInt(3) == 0 ? 1 + random.nextInt(9) : 1;
         int m = size(random);
@@ -168,8 +179,7 @@ class MatmulTest {
         check(shape, Matmul.Options.DEFAULT, null, POOLS[1], random);
     }
 
-    private static void check(
-            MatmulShape shape, Matmul.Options options, Tiling tiling, TilePool pool, Random random) {
+    private static void check(MatmulShape shape, Matmul.Options options, Tiling tiling, TilePool pool, Random random) {
         float[] a = numbers(random, span(shape, shape.a(), shape.m(), shape.k()));
         float[] b = numbers(random, span(shape, shape.b(), shape.k(), shape.n()));
         float[] c = numbers(random, span(shape, shape.c(), shape.m(), shape.n()));

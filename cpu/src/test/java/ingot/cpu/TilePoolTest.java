@@ -78,10 +78,12 @@ class TilePoolTest {
     void nestedCallsRunInline() {
         try (var pool = new TilePool(3)) {
             var count = new AtomicInteger();
-            pool.run(30, (outer, worker) -> pool.run(10, (inner, same) -> {
-                assertThat(same).isEqualTo(worker);
-                count.incrementAndGet();
-            }));
+            pool.run(
+                    30,
+                    (outer, worker) -> pool.run(10, (inner, same) -> {
+                        assertThat(same).isEqualTo(worker);
+                        count.incrementAndGet();
+                    }));
             assertThat(count).hasValue(300);
         }
     }
