@@ -9,7 +9,8 @@ public interface Backend {
 
     /// A prepared kernel.
     interface Executable {
-        /// Bytes of scratch memory a run needs, 64-byte aligned; shared by all kernels, its content does not survive a run.
+        /// Bytes of scratch memory a run needs, 64-byte aligned; shared by all kernels, its content does not survive a
+        /// run.
         long scratchBytes();
 
         /// Runs to completion over operands at absolute addresses: the kernel's reads, then its writes.

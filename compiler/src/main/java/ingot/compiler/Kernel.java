@@ -9,12 +9,13 @@ import org.jspecify.annotations.Nullable;
 
 /// One piece of machine work over a grid of tiles: data that a backend turns into code.
 ///
-/// A kernel knows its operands only as layouts; addresses come with the call. Equal kernels share their code, so a kernel never mentions
-/// names, buffers or value ids of the graph it came from: bodies are small graphs whose inputs are named `0`, `1`, … after `reads`
-/// and whose outputs are named `0`, `1`, … after `writes`.
+/// A kernel knows its operands only as layouts; addresses come with the call. Equal kernels share their code, so a
+/// kernel never mentions names, buffers or value ids of the graph it came from: bodies are small graphs whose inputs
+/// are named `0`, `1`, … after `reads` and whose outputs are named `0`, `1`, … after `writes`.
 ///
-/// All layouts of a kernel have offset 0 (offsets belong to the call) and, except for `Loop`, elements of F32, I32 or BOOL. Strides may
-/// be 0 (reads only), negative or permuted; reads and writes never overlap, except in place (`Map`), and neither do two writes.
+/// All layouts of a kernel have offset 0 (offsets belong to the call) and, except for `Loop`, elements of F32, I32 or
+/// BOOL. Strides may be 0 (reads only), negative or permuted; reads and writes never overlap, except in place (`Map`),
+/// and neither do two writes.
 public sealed interface Kernel {
     List<Layout> reads();
 
@@ -22,12 +23,14 @@ public sealed interface Kernel {
 
     /// A pointwise body over one index space; every element on its own.
     ///
-    /// All body values have the shape of the space, of rank 1 or more, except scalar constants, whose only use is their `Broadcast` to the
-    /// space. Ops: Input, Constant (scalar), Broadcast of it, Iota, and the pointwise ops Unary, Binary, Fma, Compare, Select, Convert,
-    /// Bitcast on F32, I32 and BOOL. An output may be an input: a copy. Adjacent axes that all operands step through as one are merged.
+    /// All body values have the shape of the space, of rank 1 or more, except scalar constants, whose only use is their
+    /// `Broadcast` to the space. Ops: Input, Constant (scalar), Broadcast of it, Iota, and the pointwise ops Unary,
+    /// Binary, Fma, Compare, Select, Convert, Bitcast on F32, I32 and BOOL. An output may be an input: a copy. Adjacent
+    /// axes that all operands step through as one are merged.
     ///
-    /// In place: a write may lie exactly on a read of the same strides and element size (optimizer updates, sums over micro-batches). So a
-    /// run reads an element of all operands before it writes that element, and visits no element twice.
+    /// In place: a write may lie exactly on a read of the same strides and element size (optimizer updates, sums over
+    /// micro-batches). So a run reads an element of all operands before it writes that element, and visits no element
+    /// twice.
     record Map(Graph body, List<Layout> reads, List<Layout> writes) implements Kernel {
         public Map {
             reads = List.copyOf(reads);
@@ -41,11 +44,11 @@ public sealed interface Kernel {
 
     /// A body over rows: the space is [outer…, length], reductions go along the last axis.
     ///
-    /// Body values have the shape of the space or of `outer`; `Reduce` over the last axis leads from the first to the second, `Broadcast`
-    /// back (also where the shape of `outer` could be broadcast otherwise: axes are 0 … rank − 2). Reads and writes may have either shape;
-    /// a read that is the same for a whole row has the shape of `outer`. `outer` has rank 1 or more, scalars are [1]. Other ops as in `Map`,
-    /// on both shapes. `Reduce` has one segment and any kind that its dtype allows. Softmax, layerNorm, cross entropy and their gradients
-    /// are such rows.
+    /// Body values have the shape of the space or of `outer`; `Reduce` over the last axis leads from the first to the
+    /// second, `Broadcast` back (also where the shape of `outer` could be broadcast otherwise: axes are 0 … rank − 2).
+    /// Reads and writes may have either shape; a read that is the same for a whole row has the shape of `outer`.
+    /// `outer` has rank 1 or more, scalars are [1]. Other ops as in `Map`, on both shapes. `Reduce` has one segment and
+    /// any kind that its dtype allows. Softmax, layerNorm, cross entropy and their gradients are such rows.
     record Row(Graph body, Shape space, List<Layout> reads, List<Layout> writes) implements Kernel {
         public Row {
             reads = List.copyOf(reads);
@@ -55,8 +58,9 @@ public sealed interface Kernel {
 
     /// Reductions over axis 0 of the space [length, outer…]: sums over the batch, vectorised over what is left.
     ///
-    /// Pointwise ops of the space's shape come before, pointwise ops of the outer shape after the `Reduce`s (which may have segments, all
-    /// the same number); all writes have the outer shape, of rank 1 or more. Nothing is broadcast back to the space.
+    /// Pointwise ops of the space's shape come before, pointwise ops of the outer shape after the `Reduce`s (which may
+    /// have segments, all the same number); all writes have the outer shape, of rank 1 or more. Nothing is broadcast
+    /// back to the space.
     record Column(Graph body, Shape space, List<Layout> reads, List<Layout> writes) implements Kernel {
         public Column {
             reads = List.copyOf(reads);
@@ -64,11 +68,12 @@ public sealed interface Kernel {
         }
     }
 
-    /// c[batch…, m, n] = Σₖ a[batch…, m, k] · b[batch…, k, n] (+ bias[n]), one fma chain per element, `segments` as in `Op.Dot`.
+    /// c[batch…, m, n] = Σₖ a[batch…, m, k] · b[batch…, k, n] (+ bias[n]), one fma chain per element, `segments` as in
+    /// `Op.Dot`.
     ///
     /// `bias` ([n]) is added after the sum with one rounding. `accumulate`: c = old c + sum. Any number of batch axes, which a and b may
-    /// repeat by stride 0; m, n and k are always there, possibly of size 1. All strides are free (q, k, v are views of one buffer), but
-    /// wherever it can be arranged c has stride 1 along n.
+    /// repeat by stride 0; m, n and k are always there, possibly of size 1. All strides are free (q, k, v are views of
+    /// one buffer), but wherever it can be arranged c has stride 1 along n.
     record Matmul(Layout a, Layout b, @Nullable Layout bias, Layout c, int segments, boolean accumulate)
             implements Kernel {
         @Override
@@ -86,7 +91,8 @@ public sealed interface Kernel {
         }
     }
 
-    /// Rows of a table: out[p…, i…] = table[clamp(indices[p…]), i…]; the table has rank 1 or more, indices rank 0 or more.
+    /// Rows of a table: out[p…, i…] = table[clamp(indices[p…]), i…]; the table has rank 1 or more, indices rank 0 or
+    /// more.
     record Gather(Layout table, Layout indices, Layout out) implements Kernel {
         @Override
         public List<Layout> reads() {
@@ -99,7 +105,8 @@ public sealed interface Kernel {
         }
     }
 
-    /// Sums rows into zeros: out[r, i…] = Σ updates[p, i…] over positions p with clamp(indices[p]) = r, ascending, in `segments` runs.
+    /// Sums rows into zeros: out[r, i…] = Σ updates[p, i…] over positions p with clamp(indices[p]) = r, ascending, in
+    /// `segments` runs.
     record ScatterAdd(Layout indices, Layout updates, Layout out, int segments) implements Kernel {
         @Override
         public List<Layout> reads() {

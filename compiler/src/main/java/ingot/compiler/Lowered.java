@@ -7,12 +7,13 @@ import java.util.List;
 /// A graph as kernels: calls in order over numbered slots. It mentions no names, so equal graphs share one `Lowered`.
 ///
 /// `inputs` are the types of the graph's `Input` and `Weight` values in graph order, used or not; `outputs` those of its results in the
-/// order they were declared; `constants` the tensors that kernels read from memory (scalars and repeated scalars live in the code).
-/// Temporaries live from their first to their last call; a temporary may be written by several calls, each its own part.
+/// order they were declared; `constants` the tensors that kernels read from memory (scalars and repeated scalars live
+/// in the code). Temporaries live from their first to their last call; a temporary may be written by several calls,
+/// each its own part.
 ///
 /// `results` tells where each result lies when the calls are done, row-major from the operand's offset: usually OUTPUT slot i for
-/// result i, an INPUT or CONSTANT slot when the result is a view of one, the OUTPUT slot of another result when both are the same memory.
-/// Every OUTPUT slot that `results` or a call names has the bytes of its own type.
+/// result i, an INPUT or CONSTANT slot when the result is a view of one, the OUTPUT slot of another result when both
+/// are the same memory. Every OUTPUT slot that `results` or a call names has the bytes of its own type.
 public record Lowered(
         List<Type> inputs,
         List<Type> outputs,
@@ -45,6 +46,11 @@ public record Lowered(
         TEMPORARY,
         /// Tensor `index` of `constants`.
         CONSTANT
+    }
+
+    /// One line per call, then the bodies: what `ingot explain` shows.
+    public String describe() {
+        return Listing.of(this);
     }
 
     /// Element 0 of a layout: `byteOffset` into a slot. With negative strides elements lie before it.

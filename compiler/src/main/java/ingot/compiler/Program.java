@@ -23,7 +23,8 @@ public record Program(
         steps = List.copyOf(steps);
     }
 
-    /// A run of layers between two narrow places of the graph: the weights it reads. Stages of equal `signature` share their code.
+    /// A run of layers between two narrow places of the graph: the weights it reads. Stages of equal `signature` share
+    /// their code.
     public record Stage(int index, String name, String signature, List<String> weights) {
         public Stage {
             weights = List.copyOf(weights);
@@ -31,7 +32,8 @@ public record Program(
     }
 
     /// Planned bytes: activations with reuse, gradients, constants, inputs and outputs.
-    public record MemoryPlan(long activationBytes, long gradientBytes, long weightBytes, long constantBytes, long interfaceBytes) {
+    public record MemoryPlan(
+            long activationBytes, long gradientBytes, long weightBytes, long constantBytes, long interfaceBytes) {
         public long total() {
             return activationBytes + gradientBytes + weightBytes + constantBytes + interfaceBytes;
         }

@@ -2,12 +2,14 @@ package ingot.compiler;
 
 import java.util.List;
 
-/// One instruction of a program. Steps are data: the planner costs them, goldens show them, the executor is a small loop over them.
+/// One instruction of a program. Steps are data: the planner costs them, goldens show them, the executor is a small
+/// loop over them.
 public sealed interface Step {
     /// The weights of a stage become readable.
     record Load(int stage) implements Step {}
 
-    /// Applies the pending update of a stage, if the previous step left one: the optimizer step happens when the weights pass by.
+    /// Applies the pending update of a stage, if the previous step left one: the optimizer step happens when the
+    /// weights pass by.
     record Update(int stage) implements Step {}
 
     /// Runs a kernel: its reads, then its writes.

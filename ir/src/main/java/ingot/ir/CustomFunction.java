@@ -10,7 +10,8 @@ public interface CustomFunction {
 
     Tensor evaluate(List<Tensor> operands);
 
-    /// Builds one cotangent per floating-point operand, in operand order, from (operands, result, cotangent of the result).
+    /// Builds one cotangent per floating-point operand, in operand order, from (operands, result, cotangent of the
+    /// result).
     default List<Value> gradient(GraphBuilder builder, List<Value> operands, Value result, Value cotangent) {
         throw new IngotException("custom op " + name() + ": no gradient; implement CustomFunction.gradient");
     }

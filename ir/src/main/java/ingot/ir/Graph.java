@@ -84,7 +84,8 @@ public final class Graph {
 
     @Override
     public boolean equals(Object other) {
-        return other instanceof Graph graph && (graph == this || graph.toString().equals(toString()));
+        return other instanceof Graph graph
+                && (graph == this || graph.toString().equals(toString()));
     }
 
     @Override

@@ -9,14 +9,12 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.SequencedMap;
-import java.util.TreeMap;
 import java.util.stream.IntStream;
 
 /// Builds a graph: adds ops, infers their types, and keeps equal ops as one value.
 ///
-/// The named methods are sugar over `add(Op)`: pointwise ones broadcast their operands against each other by the NumPy rule,
-/// axes may be negative.
+/// The named methods are sugar over `add(Op)`: pointwise ones broadcast their operands against each other by the NumPy
+/// rule, axes may be negative.
 public final class GraphBuilder {
     private final String name;
     private final LinkedHashMap<Op, Value> values = new LinkedHashMap<>();
@@ -49,12 +47,11 @@ public final class GraphBuilder {
             String where = scope.isEmpty() ? "" : " (" + scope + ")";
             throw new IngotException(e.getMessage() + " at %" + order.size() + where, e);
         }
-        String unique =
-                switch (op) {
-                    case Op.Input input -> input.name();
-                    case Op.Weight weight -> weight.name();
-                    default -> "";
-                };
+        String unique = switch (op) {
+            case Op.Input input -> input.name();
+            case Op.Weight weight -> weight.name();
+            default -> "";
+        };
         if (!unique.isEmpty() && names.putIfAbsent(unique, op) != null) {
             throw new IngotException("graph " + name + ": the name " + unique + " is declared twice, as "
                     + names.get(unique) + " and " + op);
@@ -109,13 +106,14 @@ public final class GraphBuilder {
         return new Graph(name, order, outputs, scopes);
     }
 
-    /// Copies `graph` into this builder with its inputs replaced by `operands`, in order; the results are its outputs in order.
+    /// Copies `graph` into this builder with its inputs replaced by `operands`, in order; the results are its outputs
+    /// in order.
     public List<Value> inline(Graph graph, List<Value> operands) {
         Map<Value, Value> mapped = new HashMap<>();
         List<Value> inputs = graph.inputs();
         if (inputs.size() != operands.size()) {
-            throw new IngotException("inline " + graph.name() + ": expected " + inputs.size() + " operands, got "
-                    + operands.size());
+            throw new IngotException(
+                    "inline " + graph.name() + ": expected " + inputs.size() + " operands, got " + operands.size());
         }
         for (int i = 0; i < inputs.size(); i++) {
             if (!inputs.get(i).type().equals(operands.get(i).type())) {
@@ -323,14 +321,17 @@ public final class GraphBuilder {
     /// Elements [start, limit) of one axis.
     public Value slice(Value x, int axis, int start, int limit) {
         int at = axis(x, axis);
-        List<Integer> starts = new ArrayList<>(java.util.Collections.nCopies(x.shape().rank(), 0));
-        List<Integer> limits = new ArrayList<>(IntStream.of(x.shape().dims()).boxed().toList());
+        List<Integer> starts =
+                new ArrayList<>(java.util.Collections.nCopies(x.shape().rank(), 0));
+        List<Integer> limits =
+                new ArrayList<>(IntStream.of(x.shape().dims()).boxed().toList());
         starts.set(at, start);
         limits.set(at, limit);
         if (start == 0 && limit == x.shape().dim(at)) {
             return x;
         }
-        return add(new Op.Slice(x, starts, limits, java.util.Collections.nCopies(x.shape().rank(), 1)));
+        return add(new Op.Slice(
+                x, starts, limits, java.util.Collections.nCopies(x.shape().rank(), 1)));
     }
 
     public Value concatenate(List<Value> xs, int axis) {
@@ -345,7 +346,8 @@ public final class GraphBuilder {
 
     /// Reduces the axes away.
     public Value reduce(ReduceKind kind, Value x, int... axes) {
-        List<Integer> list = IntStream.of(axes).map(a -> axis(x, a)).sorted().boxed().toList();
+        List<Integer> list =
+                IntStream.of(axes).map(a -> axis(x, a)).sorted().boxed().toList();
         return add(new Op.Reduce(kind, x, list, 1));
     }
 
@@ -370,12 +372,18 @@ public final class GraphBuilder {
             throw new IngotException("matmul: inner sizes differ, " + a.shape() + " × " + b.shape() + " at %"
                     + order.size() + (scope.isEmpty() ? "" : " (" + scope + ")"));
         }
-        List<Integer> batch = rb == 2 ? List.of() : IntStream.range(0, ra - 2).boxed().toList();
+        List<Integer> batch =
+                rb == 2 ? List.of() : IntStream.range(0, ra - 2).boxed().toList();
         return dot(a, b, batch, batch, List.of(ra - 1), List.of(rb - 2));
     }
 
     public Value dot(
-            Value a, Value b, List<Integer> batchA, List<Integer> batchB, List<Integer> contractA, List<Integer> contractB) {
+            Value a,
+            Value b,
+            List<Integer> batchA,
+            List<Integer> batchB,
+            List<Integer> contractA,
+            List<Integer> contractB) {
         return add(new Op.Dot(a, b, batchA, batchB, contractA, contractB, 1));
     }
 

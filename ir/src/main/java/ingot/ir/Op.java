@@ -4,8 +4,9 @@ import java.util.List;
 
 /// A primitive of the graph: what is computed, from which values.
 ///
-/// Shapes are always explicit: operands of pointwise ops have equal shapes, `Broadcast` makes them so. Axes are never negative here.
-/// What an op means is answered by one exhaustive switch per question: `ShapeRules` (types), `Interpreter` (values),
+/// Shapes are always explicit: operands of pointwise ops have equal shapes, `Broadcast` makes them so. Axes are never
+/// negative here. What an op means is answered by one exhaustive switch per question: `ShapeRules` (types),
+/// `Interpreter` (values),
 /// `Gradients` (derivatives), the lowering of the compiler (kernels).
 public sealed interface Op {
     List<Value> operands();
@@ -46,8 +47,8 @@ public sealed interface Op {
     /// 32 random bits per element (I32), a pure function of `key`, `stream` and position.
     ///
     /// `key` is I32[4] = (seed low, seed high, step, first row): the element at row r (axis 0) and row-major index i inside the row
-    /// depends on (seed, stream, step, first row + r, i) only, so that a slice of the batch draws what the whole batch would.
-    /// A scalar shape counts as row 0, index 0.
+    /// depends on (seed, stream, step, first row + r, i) only, so that a slice of the batch draws what the whole batch
+    /// would. A scalar shape counts as row 0, index 0.
     record RandomBits(Shape shape, int stream, Value key) implements Op {
         @Override
         public List<Value> operands() {
@@ -95,8 +96,8 @@ public sealed interface Op {
         }
     }
 
-    /// Element type conversion: float → integer truncates toward zero and saturates, NaN → 0 (Java); anything → BOOL is `≠ 0`;
-    /// narrowing floats rounds to nearest even; narrowing integers keeps the low bits.
+    /// Element type conversion: float → integer truncates toward zero and saturates, NaN → 0 (Java); anything → BOOL is
+    /// `≠ 0`; narrowing floats rounds to nearest even; narrowing integers keeps the low bits.
     record Convert(Value x, DType to) implements Op {
         @Override
         public List<Value> operands() {
@@ -114,7 +115,8 @@ public sealed interface Op {
 
     // ---- data movement
 
-    /// Repeats `x`: operand axis i becomes result axis `axes[i]` (ascending); it has the same size there, or size 1 and is repeated.
+    /// Repeats `x`: operand axis i becomes result axis `axes[i]` (ascending); it has the same size there, or size 1 and
+    /// is repeated.
     record Broadcast(Value x, Shape shape, List<Integer> axes) implements Op {
         public Broadcast {
             axes = List.copyOf(axes);
@@ -159,7 +161,8 @@ public sealed interface Op {
         }
     }
 
-    /// Adds `low` elements before, `high` after and `interior` between elements on each axis, all equal to the scalar `padding`.
+    /// Adds `low` elements before, `high` after and `interior` between elements on each axis, all equal to the scalar
+    /// `padding`.
     record Pad(Value x, Value padding, List<Integer> low, List<Integer> high, List<Integer> interior) implements Op {
         public Pad {
             low = List.copyOf(low);
@@ -192,7 +195,8 @@ public sealed interface Op {
 
     // ---- indexing
 
-    /// Takes slices of `x` along `axis`: result shape = x[..axis] + indices + x[axis+1..]. Indices (I32) outside [0, size) are clamped.
+    /// Takes slices of `x` along `axis`: result shape = x[..axis] + indices + x[axis+1..]. Indices (I32) outside [0,
+    /// size) are clamped.
     record Gather(Value x, Value indices, int axis) implements Op {
         @Override
         public List<Value> operands() {
@@ -200,10 +204,11 @@ public sealed interface Op {
         }
     }
 
-    /// The gradient of `Gather`: sums `updates` into zeros of `size` slices along `axis`, positions ascending (row-major over `indices`).
+    /// The gradient of `Gather`: sums `updates` into zeros of `size` slices along `axis`, positions ascending
+    /// (row-major over `indices`).
     ///
-    /// The positions are divided into `segments` equal runs; each run is one chain from +0, runs combine in the fixed tree.
-    /// Indices outside [0, size) are clamped.
+    /// The positions are divided into `segments` equal runs; each run is one chain from +0, runs combine in the fixed
+    /// tree. Indices outside [0, size) are clamped.
     record ScatterAdd(Value indices, Value updates, int axis, int size, int segments) implements Op {
         @Override
         public List<Value> operands() {
@@ -211,7 +216,8 @@ public sealed interface Op {
         }
     }
 
-    /// Element i of the result is `x[…, indices[i], …]`; `indices` (I32) has x's shape except along `axis`. Clamped like `Gather`.
+    /// Element i of the result is `x[…, indices[i], …]`; `indices` (I32) has x's shape except along `axis`. Clamped
+    /// like `Gather`.
     record TakeAlong(Value x, Value indices, int axis) implements Op {
         @Override
         public List<Value> operands() {
@@ -239,8 +245,9 @@ public sealed interface Op {
 
     /// Combines along `axes`, which vanish. The reduced elements are numbered row-major over `axes` in ascending order.
     ///
-    /// SUM and PRODUCT are floating-point contracts: 16 strided lanes and a fixed tree (docs/arithmetic.md). `segments` > 1 (SUM only):
-    /// the numbered elements are divided into equal runs, each reduced so, then combined in the fixed tree: a sum over batch shards.
+    /// SUM and PRODUCT are floating-point contracts: 16 strided lanes and a fixed tree (docs/arithmetic.md). `segments`
+    /// > 1 (SUM only): the numbered elements are divided into equal runs, each reduced so, then combined in the fixed
+    /// tree: a sum over batch shards.
     record Reduce(ReduceKind kind, Value x, List<Integer> axes, int segments) implements Op {
         public Reduce {
             axes = List.copyOf(axes);
@@ -262,7 +269,8 @@ public sealed interface Op {
 
     /// General contraction. Result axes: batch axes, then the free axes of `a`, then those of `b`.
     ///
-    /// Each element is one fp32 chain `acc = fma(a, b, acc)` from +0 over the contracted axes (row-major in the listed order).
+    /// Each element is one fp32 chain `acc = fma(a, b, acc)` from +0 over the contracted axes (row-major in the listed
+    /// order).
     /// `segments` > 1: the chain is divided into equal runs, each from +0, combined in the fixed tree: a sum over batch shards.
     record Dot(
             Value a,
@@ -286,7 +294,8 @@ public sealed interface Op {
         }
     }
 
-    /// Convolution of `x` [batch, channels, spatial…] with `kernel` [out, channels / groups, window…] → [out batch, out, spatial…].
+    /// Convolution of `x` [batch, channels, spatial…] with `kernel` [out, channels / groups, window…] → [out batch,
+    /// out, spatial…].
     ///
     /// One fma chain per element over (input channel, window) row-major; positions in the padding are skipped.
     /// `batchGroups` > 1 divides the batch instead of the channels (the gradient of a grouped kernel). `segments` divides the input channels.
@@ -311,7 +320,8 @@ public sealed interface Op {
         }
     }
 
-    /// The gradient of a MAX `ReduceWindow`: adds each element of `updates` to the first largest position of its window, ascending.
+    /// The gradient of a MAX `ReduceWindow`: adds each element of `updates` to the first largest position of its
+    /// window, ascending.
     record ScatterWindowMax(Value x, Value updates, List<Integer> size, Window window) implements Op {
         public ScatterWindowMax {
             size = List.copyOf(size);
@@ -405,7 +415,8 @@ public sealed interface Op {
         OR
     }
 
-    /// How a window moves, one entry per windowed axis: step, padding before and after, and the gaps inside input and window.
+    /// How a window moves, one entry per windowed axis: step, padding before and after, and the gaps inside input and
+    /// window.
     record Window(
             List<Integer> strides,
             List<Integer> low,

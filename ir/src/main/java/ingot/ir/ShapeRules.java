@@ -105,11 +105,9 @@ public final class ShapeRules {
             }
             case Op.Composite x -> composite(x);
             case Op.Result x -> {
-                expect(
-                        x.composite().op() instanceof Op.Composite,
-                        "result: %s is not a composite",
-                        x.composite());
-                List<Type> types = ((Op.Composite) x.composite().op()).function().resultTypes();
+                expect(x.composite().op() instanceof Op.Composite, "result: %s is not a composite", x.composite());
+                List<Type> types =
+                        ((Op.Composite) x.composite().op()).function().resultTypes();
                 expect(
                         x.index() > 0 && x.index() < types.size(),
                         "result: index %s is outside of 1 … %s",
@@ -150,12 +148,11 @@ public final class ShapeRules {
 
     private static Type unary(Op.Unary x) {
         DType dtype = x.x().dtype();
-        boolean valid =
-                switch (x.kind()) {
-                    case NEGATE, ABS, SIGN -> dtype != DType.BOOL;
-                    case FLOOR, CEIL, ROUND, SQRT, EXP, LOG, SIN, COS, TANH, ERF -> dtype.isFloating();
-                    case NOT -> !dtype.isFloating();
-                };
+        boolean valid = switch (x.kind()) {
+            case NEGATE, ABS, SIGN -> dtype != DType.BOOL;
+            case FLOOR, CEIL, ROUND, SQRT, EXP, LOG, SIN, COS, TANH, ERF -> dtype.isFloating();
+            case NOT -> !dtype.isFloating();
+        };
         expect(valid, "%s: not defined for %s", x.kind().name().toLowerCase(Locale.ROOT), x.x().type());
         return x.x().type();
     }
@@ -164,13 +161,12 @@ public final class ShapeRules {
         String what = x.kind().name().toLowerCase(Locale.ROOT);
         same(what, x.a(), x.b());
         DType dtype = x.a().dtype();
-        boolean valid =
-                switch (x.kind()) {
-                    case ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, MIN, MAX -> dtype != DType.BOOL;
-                    case POWER -> dtype.isFloating();
-                    case AND, OR, XOR -> !dtype.isFloating();
-                    case SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_UNSIGNED -> dtype.isInteger();
-                };
+        boolean valid = switch (x.kind()) {
+            case ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, MIN, MAX -> dtype != DType.BOOL;
+            case POWER -> dtype.isFloating();
+            case AND, OR, XOR -> !dtype.isFloating();
+            case SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_UNSIGNED -> dtype.isInteger();
+        };
         expect(valid, "%s: not defined for %s", what, x.a().type());
         return x.a().type();
     }
@@ -215,7 +211,8 @@ public final class ShapeRules {
                 x.permutation(),
                 from);
         axes("transpose", x.permutation(), from);
-        return x.x().type().with(Shape.of(x.permutation().stream().map(from::dim).toList()));
+        return x.x().type()
+                .with(Shape.of(x.permutation().stream().map(from::dim).toList()));
     }
 
     private static Type slice(Op.Slice x) {
@@ -274,7 +271,9 @@ public final class ShapeRules {
             expect(
                     value.dtype() == first.dtype()
                             && value.shape().rank() == first.shape().rank()
-                            && value.shape().with(x.axis(), 0).equals(first.shape().with(x.axis(), 0)),
+                            && value.shape()
+                                    .with(x.axis(), 0)
+                                    .equals(first.shape().with(x.axis(), 0)),
                     "concatenate: %s and %s differ on another axis than %s",
                     first.type(),
                     value.type(),
@@ -343,10 +342,7 @@ public final class ShapeRules {
         reducible(x.kind(), x.x().dtype());
         long reduced = x.axes().stream().mapToLong(from::dim).reduce(1, Math::multiplyExact);
         segments("reduce", x.segments(), reduced);
-        expect(
-                x.segments() == 1 || x.kind() == Op.ReduceKind.SUM,
-                "reduce: segments are for SUM, got %s",
-                x.kind());
+        expect(x.segments() == 1 || x.kind() == Op.ReduceKind.SUM, "reduce: segments are for SUM, got %s", x.kind());
         return x.x().type().with(from.without(x.axes()));
     }
 
@@ -463,7 +459,9 @@ public final class ShapeRules {
         }
         for (int i = 0; i < axes; i++) {
             expect(
-                    w.strides().get(i) >= 1 && w.inputDilation().get(i) >= 1 && w.windowDilation().get(i) >= 1,
+                    w.strides().get(i) >= 1
+                            && w.inputDilation().get(i) >= 1
+                            && w.windowDilation().get(i) >= 1,
                     "%s: strides and dilations are at least 1, got %s",
                     what,
                     w);

@@ -26,8 +26,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Walks a program: a loop over its steps, over memory planned before the first of them.
 ///
-/// All memory is allocated on construction; a run allocates nothing. One executor serves one caller at a time; the kernels use all threads of
-/// their backend. Weights and gradients are pinned in the store between the `Load` and the `Free` of their stage.
+/// All memory is allocated on construction; a run allocates nothing. One executor serves one caller at a time; the
+/// kernels use all threads of their backend. Weights and gradients are pinned in the store between the `Load` and the
+/// `Free` of their stage.
 public final class Executor implements AutoCloseable {
     private final Program program;
     private final WeightStore store;
@@ -60,11 +61,6 @@ public final class Executor implements AutoCloseable {
     private record Pin(Key key, int slot, boolean written) {}
 
     public Executor(Program program, Backend backend, WeightStore store) {
-        this(program, backend, store, Set.of());
-    }
-
-    /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every run.
-    public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
         this.program = program;
         this.store = store;
         for (Step step : program.steps()) {
@@ -75,17 +71,15 @@ public final class Executor implements AutoCloseable {
         base = new long[slots.size()];
         long bytes = 0;
         try {
-            bytes += allocate(program.inputs(), bound, inputs);
-            bytes += allocate(program.outputs(), bound, outputs);
+            bytes += allocate(program.inputs(), inputs);
+            bytes += allocate(program.outputs(), outputs);
             long activations = program.memory().activationBytes();
             activationAddress = arena.allocate(Math.max(64, activations), 4096).address();
             bytes += activations;
             for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
                 base[slot.getValue()] = switch (slot.getKey()) {
-                    case Buffer.Input input ->
-                        bound.contains(input.name()) ? 0 : find(inputs, input.name()).address();
-                    case Buffer.Output output ->
-                        bound.contains(output.name()) ? 0 : find(outputs, output.name()).address();
+                    case Buffer.Input input -> find(inputs, input.name()).address();
+                    case Buffer.Output output -> find(outputs, output.name()).address();
                     case Buffer.Activation activation -> activationAddress + activation.offset();
                     case Buffer.Constant constant -> copy(program.constants().get(constant.index()));
                     case Buffer.Weight _, Buffer.Gradient _ -> 0;
@@ -122,7 +116,8 @@ public final class Executor implements AutoCloseable {
     public Tensor outputTensor(String name) {
         Type type = program.outputs().get(name);
         if (type == null) {
-            throw new IngotException(program.name() + ": no output " + name + ", it has " + program.outputs().keySet());
+            throw new IngotException(program.name() + ": no output " + name + ", it has "
+                    + program.outputs().keySet());
         }
         return Tensor.over(type, output(name));
     }
@@ -242,7 +237,8 @@ public final class Executor implements AutoCloseable {
                     open.put(load.stage(), pins);
                     actions.add(new Action.Load(program.stages().get(load.stage()), pins, next(steps, i)));
                 }
-                case Step.Update update -> actions.add(new Action.Update(program.stages().get(update.stage())));
+                case Step.Update update ->
+                    actions.add(new Action.Update(program.stages().get(update.stage())));
                 case Step.Run run -> scratchBytes = Math.max(scratchBytes, add(backend, run.kernel(), run.operands()));
                 case Step.Reduce reduce ->
                     scratchBytes = Math.max(
@@ -307,12 +303,11 @@ public final class Executor implements AutoCloseable {
         }
         List<Pin> pins = new ArrayList<>();
         for (Buffer buffer : touched) {
-            Key key =
-                    switch (buffer) {
-                        case Buffer.Weight weight -> Key.weight(weight.name());
-                        case Buffer.Gradient gradient -> Key.gradient(gradient.weight());
-                        case Buffer.Input _, Buffer.Output _, Buffer.Activation _, Buffer.Constant _ -> null;
-                    };
+            Key key = switch (buffer) {
+                case Buffer.Weight weight -> Key.weight(weight.name());
+                case Buffer.Gradient gradient -> Key.gradient(gradient.weight());
+                case Buffer.Input _, Buffer.Output _, Buffer.Activation _, Buffer.Constant _ -> null;
+            };
             Integer slot = slots.get(buffer);
             if (key != null && slot != null) {
                 pins.add(new Pin(key, slot, written.contains(buffer)));
@@ -372,12 +367,12 @@ public final class Executor implements AutoCloseable {
         }
         long last = layout.offset();
         for (int axis = 0; axis < layout.shape().rank(); axis++) {
-            last += Math.max(0, (layout.shape().dim(axis) - 1) * layout.strides().get(axis));
+            last += Math.max(
+                    0, (layout.shape().dim(axis) - 1) * layout.strides().get(axis));
         }
         long elements = layout.shape().elements() == 0 ? 0 : last + 1;
         Type flat = new Type(layout.dtype(), ingot.ir.Shape.of(Math.toIntExact(elements)));
-        Tensor tensor = Tensor.over(
-                flat, MemorySegment.ofAddress(address).reinterpret(flat.bytes()));
+        Tensor tensor = Tensor.over(flat, MemorySegment.ofAddress(address).reinterpret(flat.bytes()));
         for (long i = 0; i < elements; i++) {
             float value = tensor.getFloat(i);
             if (Float.isNaN(value) || value == Float.POSITIVE_INFINITY) {
@@ -387,12 +382,9 @@ public final class Executor implements AutoCloseable {
         return null;
     }
 
-    private long allocate(Map<String, Type> types, Set<String> bound, Map<String, MemorySegment> into) {
+    private long allocate(Map<String, Type> types, Map<String, MemorySegment> into) {
         long bytes = 0;
         for (Map.Entry<String, Type> entry : types.entrySet()) {
-            if (bound.contains(entry.getKey())) {
-                continue;
-            }
             long size = entry.getValue().bytes();
             into.put(entry.getKey(), arena.allocate(Math.max(64, size), 64).asSlice(0, size));
             bytes += size;

@@ -13,8 +13,9 @@ import java.util.Map;
 
 /// A rule that changes one weight from its gradient and its moments: a graph like any other, compiled like any other.
 ///
-/// The graph works on flat F32 arrays. Inputs: `weight`, `gradient`, one per moment, and the scalars of `scalars`. Outputs: `weight` and
-/// the moments. The gradient is multiplied by the scalar `scale` first: the factor of global-norm clipping.
+/// The graph works on flat F32 arrays. Inputs: `weight`, `gradient`, one per moment, and the scalars of `scalars`.
+/// Outputs: `weight` and the moments. The gradient is multiplied by the scalar `scale` first: the factor of global-norm
+/// clipping.
 public sealed interface Optimizer {
     /// Names of the arrays the rule keeps per weight, zeros at the start.
     List<String> moments();
@@ -45,7 +46,8 @@ public sealed interface Optimizer {
             UpdateGraph u = new UpdateGraph("adamw", elements);
             Value w = u.input("weight");
             if (decay && weightDecay > 0) {
-                w = u.builder().subtract(w, u.builder().multiply(u.builder().multiply(u.scalar("rate"), weightDecay), w));
+                w = u.builder()
+                        .subtract(w, u.builder().multiply(u.builder().multiply(u.scalar("rate"), weightDecay), w));
             }
             return adam(u, w, u.gradient(), beta1, beta2, epsilon);
         }
@@ -80,7 +82,8 @@ public sealed interface Optimizer {
         }
     }
 
-    /// Stochastic gradient descent with momentum, as in PyTorch: b ← μb + g, w ← w − lr·b. The decay is added to the gradient.
+    /// Stochastic gradient descent with momentum, as in PyTorch: b ← μb + g, w ← w − lr·b. The decay is added to the
+    /// gradient.
     record Sgd(double momentum, double weightDecay) implements Optimizer {
         public Sgd {
             range("sgd: momentum", momentum, 0, 1);
@@ -131,13 +134,24 @@ public sealed interface Optimizer {
             Value w = u.input("weight");
             Value m = u.input("m");
             Value g = u.gradient();
-            Value direction = u.builder().unary(
-                    UnaryKind.SIGN, u.builder().add(u.builder().multiply(m, beta1), u.builder().multiply(g, 1 - beta1)));
+            Value direction = u.builder()
+                    .unary(
+                            UnaryKind.SIGN,
+                            u.builder()
+                                    .add(
+                                            u.builder().multiply(m, beta1),
+                                            u.builder().multiply(g, 1 - beta1)));
             if (decay && weightDecay > 0) {
                 direction = u.builder().add(direction, u.builder().multiply(w, weightDecay));
             }
             u.builder().output("weight", u.builder().subtract(w, u.builder().multiply(u.scalar("rate"), direction)));
-            u.builder().output("m", u.builder().add(u.builder().multiply(m, beta2), u.builder().multiply(g, 1 - beta2)));
+            u.builder()
+                    .output(
+                            "m",
+                            u.builder()
+                                    .add(
+                                            u.builder().multiply(m, beta2),
+                                            u.builder().multiply(g, 1 - beta2)));
             return u.builder().build();
         }
 
@@ -178,13 +192,15 @@ public sealed interface Optimizer {
     private static void range(String what, double value, double low, double high) {
         boolean unit = low == 0 && high == 1;
         if (!(value >= low && value <= high) || (unit && value == 1)) {
-            throw new IngotException(what + ": expected " + (unit ? "0 to below 1" : "at least " + low) + ", got " + value);
+            throw new IngotException(
+                    what + ": expected " + (unit ? "0 to below 1" : "at least " + low) + ", got " + value);
         }
     }
 
     /// The sum of squares of a gradient as a graph: `gradient` [elements] → `squares`, a scalar.
     ///
-    /// Blocks of 4,096 are reduced by the contract's rule, then the block sums likewise: parallel, and the same bits on any machine.
+    /// Blocks of 4,096 are reduced by the contract's rule, then the block sums likewise: parallel, and the same bits on
+    /// any machine.
     static Graph sumOfSquares(int elements) {
         GraphBuilder b = new GraphBuilder("squares");
         Value g = b.input("gradient", Type.f32(elements));

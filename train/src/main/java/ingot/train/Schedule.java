@@ -16,7 +16,8 @@ public sealed interface Schedule {
         return new Linear(rate, warmup, steps, floor);
     }
 
-    /// Falls along half a cosine from `rate` after the warm-up to `floor` at the last step (Loshchilov & Hutter 2017, SGDR, without restarts).
+    /// Falls along half a cosine from `rate` after the warm-up to `floor` at the last step (Loshchilov & Hutter 2017,
+    /// SGDR, without restarts).
     static Schedule cosine(double rate, long warmup, long steps, double floor) {
         return new Cosine(rate, warmup, steps, floor);
     }
