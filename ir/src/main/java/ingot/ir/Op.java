@@ -80,7 +80,7 @@ public sealed interface Op {
         }
     }
 
-    /// IEEE comparison; BOOL result.
+    /// IEEE comparison; BOOL result. BOOL operands compare as false < true.
     record Compare(CompareKind kind, Value a, Value b) implements Op {
         @Override
         public List<Value> operands() {
@@ -96,8 +96,8 @@ public sealed interface Op {
         }
     }
 
-    /// Element type conversion: float → integer truncates toward zero and saturates, NaN → 0 (Java); anything → BOOL is
-    /// `≠ 0`; narrowing floats rounds to nearest even; narrowing integers keeps the low bits.
+    /// Element type conversion: float → integer truncates toward zero and saturates to the target's range, NaN → 0;
+    /// anything → BOOL is `≠ 0`; narrowing floats rounds to nearest even; narrowing integers keeps the low bits.
     record Convert(Value x, DType to) implements Op {
         @Override
         public List<Value> operands() {
@@ -105,7 +105,7 @@ public sealed interface Op {
         }
     }
 
-    /// The same bits as another type of equal width (F32 ↔ I32, BF16/F16 have no partner).
+    /// The same bits as another type of equal width: F32 ↔ I32, BF16 ↔ F16, I8 ↔ U8.
     record Bitcast(Value x, DType to) implements Op {
         @Override
         public List<Value> operands() {
@@ -233,7 +233,8 @@ public sealed interface Op {
         }
     }
 
-    /// Indices (I32) that sort `x` along `axis`, stable; NaN counts as the largest value.
+    /// Indices (I32) that sort `x` along `axis`, stable, also when descending; NaN counts as the largest value, −0 <
+    /// +0.
     record ArgSort(Value x, int axis, boolean descending) implements Op {
         @Override
         public List<Value> operands() {
@@ -259,7 +260,7 @@ public sealed interface Op {
         }
     }
 
-    /// Running reduction along `axis`: one chain, ascending, or descending if `reverse`.
+    /// Running reduction along `axis`: one chain from the identity, ascending, or descending if `reverse`.
     record Cumulative(ReduceKind kind, Value x, int axis, boolean reverse) implements Op {
         @Override
         public List<Value> operands() {
@@ -387,11 +388,12 @@ public sealed interface Op {
         /// NaN if either is; −0 < +0.
         MIN,
         MAX,
-        /// exp(b · log(a)) of the contract for a > 0; the exact special cases are in docs/arithmetic.md.
+        /// aᵇ, its own function of the contract; the special cases are those of C99 (docs/arithmetic.md).
         POWER,
         AND,
         OR,
         XOR,
+        /// Shift amounts count modulo the width of the type.
         SHIFT_LEFT,
         SHIFT_RIGHT,
         SHIFT_RIGHT_UNSIGNED

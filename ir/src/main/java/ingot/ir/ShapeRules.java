@@ -64,6 +64,7 @@ public final class ShapeRules {
             case Op.ScatterAdd x -> scatterAdd(x);
             case Op.TakeAlong x -> {
                 along("take along", x.indices(), x.x().shape(), x.axis());
+                notEmpty("take along", x.x().shape().dim(x.axis()), x.indices().shape());
                 yield x.x().type().with(x.indices().shape());
             }
             case Op.AddAlong x -> {
@@ -73,6 +74,7 @@ public final class ShapeRules {
                         x.updates().shape(),
                         x.indices().shape());
                 along("add along", x.indices(), x.updates().shape(), x.axis());
+                notEmpty("add along", x.size(), x.indices().shape());
                 yield x.updates().type().with(x.updates().shape().with(x.axis(), x.size()));
             }
             case Op.ArgSort x -> {
@@ -92,6 +94,7 @@ public final class ShapeRules {
                         x.kind() == Op.ReduceKind.SUM || x.kind() == Op.ReduceKind.MAX,
                         "reduce window: SUM or MAX expected, got %s",
                         x.kind());
+                reducible(x.kind(), x.x().dtype());
                 yield x.x().type().with(windows("reduce window", x.x().shape(), x.size(), x.window()));
             }
             case Op.ScatterWindowMax x -> {
@@ -287,11 +290,7 @@ public final class ShapeRules {
         Shape from = x.x().shape();
         axis("gather", x.axis(), from);
         indices("gather", x.indices());
-        expect(
-                from.dim(x.axis()) > 0 || x.indices().shape().elements() == 0,
-                "gather: axis %s of %s is empty",
-                x.axis(),
-                from);
+        notEmpty("gather", from.dim(x.axis()), x.indices().shape());
         List<Integer> dims = new ArrayList<>();
         for (int i = 0; i < from.rank(); i++) {
             if (i == x.axis()) {
@@ -329,6 +328,7 @@ public final class ShapeRules {
             }
         }
         dims.add(x.axis(), x.size());
+        notEmpty("scatter-add", x.size(), index);
         segments("scatter-add", x.segments(), index.elements());
         return x.updates().type().with(Shape.of(dims));
     }
@@ -499,6 +499,10 @@ public final class ShapeRules {
                 indices.shape(),
                 from,
                 axis);
+    }
+
+    private static void notEmpty(String what, int size, Shape indices) {
+        expect(size > 0 || indices.elements() == 0, "%s: indices %s into an axis of size 0", what, indices);
     }
 
     private static void indices(String what, Value indices) {

@@ -78,13 +78,18 @@ public final class Tensor {
         };
     }
 
-    /// Stores into a floating tensor, rounding to nearest even; into an integer tensor by Java's narrowing conversion.
+    /// Stores into a floating tensor, rounding to nearest even; into an integer tensor, truncating toward zero and
+    /// saturating to its range, NaN as 0; into a BOOL tensor as `≠ 0`.
     public void setFloat(long index, float value) {
         switch (type.dtype()) {
             case F32 -> data.set(FLOAT, index * 4, value);
             case BF16 -> data.set(SHORT, index * 2, bfloat16(value));
             case F16 -> data.set(SHORT, index * 2, Float.floatToFloat16(value));
-            case I32, I64, I8, U8, BOOL -> setLong(index, (long) value);
+            case I32 -> setLong(index, (int) value);
+            case I64 -> setLong(index, (long) value);
+            case I8 -> setLong(index, Math.clamp((int) value, Byte.MIN_VALUE, Byte.MAX_VALUE));
+            case U8 -> setLong(index, Math.clamp((int) value, 0, 255));
+            case BOOL -> setLong(index, value != 0f ? 1 : 0);
         }
     }
 
