@@ -79,7 +79,7 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
                 source,
                 "npm",
                 cached,
-                into -> List.of(npm, "pack", name, "--silent", "--pack-destination", into.toString()));
+                into -> List.of(npm, "pack", name, "--loglevel=error", "--pack-destination", into.toString()));
     }
 
     private interface Command {
@@ -149,9 +149,11 @@ record Packages(Path cache, Path localRepository, String maven, String npm, Cons
                 .toList();
         return lines.stream()
                 .filter(l -> l.startsWith("[ERROR]") || l.startsWith("npm ERR!") || l.startsWith("npm error"))
+                .filter(l -> !l.matches("npm (ERR!|error) code .*"))
                 .findFirst()
                 .or(() -> lines.stream().findFirst())
                 .map(l -> l.replaceFirst("^(\\[ERROR]|npm ERR!|npm error)\\s*", "")
+                        .replaceFirst("^Failed to execute goal .* on project [^:]+: ", "")
                         .strip())
                 .orElse("it printed nothing");
     }

@@ -82,7 +82,7 @@ class PackagesTest {
     void offline() throws IOException {
         var maven = script("mvn", """
             printf '\\033[31mnoise\\033[m\\n'
-            printf '[\\033[1;31mERROR\\033[m] Could not transfer artifact org.example:texts: Unknown host\\n'
+            printf '[\\033[1;31mERROR\\033[m] Failed to execute goal a:b:1:copy (cli) on project x: Could not transfer artifact org.example:texts: Unknown host\\n'
             exit 1
             """);
         fails(

@@ -87,7 +87,7 @@ class TokenizerTest {
     @Test
     void idsAreThoseOfTheLibrary() throws IOException {
         var random = new SplittableRandom(4);
-        try (var library = library()) {
+        try (var library = library(folder.resolve("tokenizer.json"))) {
             for (int i = 0; i < 400; i++) {
                 var text = i % 2 == 0 ? Texts.mixed(random, 80) : Texts.unicode(random, 80);
                 assertThat(tokenizer.encode(text)).as(text).isEqualTo(ids(library, text));
@@ -100,10 +100,23 @@ class TokenizerTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"add_prefix_space, false, true", "use_regex, true, false"})
+    void otherPreTokenizersToo(String key, String from, String to) throws IOException {
+        var json = Files.readString(folder.resolve("tokenizer.json"));
+        var changed = json.replace("\"" + key + "\" : " + from, "\"" + key + "\" : " + to);
+        assertThat(changed).isNotEqualTo(json);
+        var file = Files.writeString(folder.resolve("changed.json"), changed);
+        try (var library = library(file);
+                var other = Tokenizer.open(file)) {
+            assertThat(other.encode(CODE)).isEqualTo(ids(library, CODE)).isNotEqualTo(tokenizer.encode(CODE));
+        }
+    }
+
     /// The words of training are those of the library, for every character that is not left to the library.
     @Test
     void wordsAreThoseOfTheLibrary() throws IOException {
-        try (var library = library()) {
+        try (var library = library(folder.resolve("tokenizer.json"))) {
             for (int c = 1; c < 0x2070; c++) {
                 if (c == 0x530) c = 0x2000;
                 var text = "a" + (char) c + "b" + (char) c + (char) c + " " + (char) c + "1 \n" + (char) c;
@@ -237,10 +250,9 @@ class TokenizerTest {
                 .hasMessageStartingWith(file + ": Hugging Face tokenizers refuse it: ");
     }
 
-    private static HuggingFaceTokenizer library() throws IOException {
+    private static HuggingFaceTokenizer library(Path file) throws IOException {
         return HuggingFaceTokenizer.newInstance(
-                folder.resolve("tokenizer.json"),
-                Map.of("addSpecialTokens", "false", "truncation", "do_not_truncate", "padding", "false"));
+                file, Map.of("addSpecialTokens", "false", "truncation", "do_not_truncate", "padding", "false"));
     }
 
     private static int[] ids(HuggingFaceTokenizer library, String text) {
