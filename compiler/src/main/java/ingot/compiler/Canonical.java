@@ -3,6 +3,7 @@ package ingot.compiler;
 import ingot.ir.DType;
 import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
+import ingot.ir.MathExpansion;
 import ingot.ir.Op;
 import ingot.ir.Operands;
 import ingot.ir.Shape;
@@ -102,6 +103,7 @@ final class Canonical {
         Op op = Operands.replace(value.op(), this::at);
         return switch (op) {
             case Op.Constant constant -> constant(constant.data());
+            case Op.RandomBits random -> MathExpansion.expand(to, random);
             case Op.Reduce reduce -> reduce(reduce);
             case Op.Reshape reshape -> reshape(reshape.x(), reshape.shape());
             case Op.Transpose transpose -> transpose(transpose.x(), transpose.permutation());

@@ -126,25 +126,33 @@ final class Fusion {
                 best = joined.get();
             }
         }
-        commit(best != null ? best : join(List.of(), value).orElseThrow(), chosen);
+        commit(best != null ? best : join(List.of(), value).orElseThrow(), chosen, value);
     }
 
-    private void commit(Group group, List<Group> parts) {
+    /// Puts `group` in the stead of its parts; `value` is its new member.
+    private void commit(Group group, List<Group> parts, @Nullable Value value) {
         BitSet dependencies = above[group.unit];
+        int before = dependencies.cardinality();
         for (Group part : parts) {
             dependencies.or(above[part.unit]);
         }
-        for (Value member : group.members.keySet()) {
-            groups[member.id()] = group;
-            units[member.id()] = group.unit;
-            for (Value operand : member.op().operands()) {
-                dependOn(dependencies, operand);
+        group.members.keySet().forEach(member -> groups[member.id()] = group);
+        for (Group part : parts) {
+            if (part.unit != group.unit) {
+                part.members.keySet().forEach(member -> units[member.id()] = group.unit);
             }
+        }
+        if (value != null) {
+            units[value.id()] = group.unit;
+            depend(group.unit, value.op().operands());
         }
         for (Group part : parts) {
             dependencies.clear(part.unit);
         }
         dependencies.clear(group.unit);
+        if (parts.isEmpty() || parts.size() == 1 && dependencies.cardinality() == before) {
+            return;
+        }
         // Whatever depended on a part depends on the whole, and so on all that the whole depends on.
         for (BitSet other : above) {
             for (Group part : parts) {
@@ -324,7 +332,7 @@ final class Fusion {
                 }
             }
             if (into != null && merged != null) {
-                commit(merged, List.of(into, group));
+                commit(merged, List.of(into, group), null);
                 columns.remove(into);
                 columns.add(merged);
             } else {

@@ -77,13 +77,15 @@ final class Listing {
 
     /// A body as formulas: values of one use are written inside of their user.
     private static String formula(Graph body) {
-        List<List<Value>> users = body.users();
+        int[] uses = new int[body.values().size()];
+        body.values().forEach(value -> value.op().operands().forEach(operand -> uses[operand.id()]++));
+        body.outputs().values().forEach(value -> uses[value.id()]++);
         Map<Value, String> names = new LinkedHashMap<>();
         List<String> parts = new ArrayList<>();
         for (Value value : body.values()) {
-            boolean leaf = value.op().operands().isEmpty();
+            boolean leaf = value.op().operands().isEmpty() || value.op() instanceof Op.Broadcast;
             String text = expression(value, names);
-            if (!leaf && users.get(value.id()).size() > 1) {
+            if (!leaf && uses[value.id()] > 1) {
                 names.put(value, "v" + value.id());
                 parts.add("v" + value.id() + " = " + text);
             } else {

@@ -15,7 +15,7 @@ import java.util.Set;
 /// `MAX_WEIGHT` simple ops, and when it keeps at most one value of v's size alive in v's stead; two for a single column sum, which
 /// reads them while they are in use anyway.
 final class Recomputation {
-    static final int MAX_WEIGHT = 12;
+    static final int MAX_WEIGHT = 24;
 
     private final Places places;
     private final Fusion fusion;
