@@ -13,6 +13,11 @@ import org.jspecify.annotations.Nullable;
 
 /// Nonlinearities, element by element, and dropout.
 public final class Activations {
+    /// 2u = x·(2√(2/π) + 2√(2/π)·0.044715·x²)
+    private static final double GELU_LINE = 2 * Math.sqrt(2 / Math.PI);
+
+    private static final double GELU_CUBE = GELU_LINE * 0.044715;
+
     private Activations() {}
 
     /// x where positive, else 0; derivative 0 at 0; a NaN stays one.
@@ -49,15 +54,31 @@ public final class Activations {
         return b.call(gelu, List.of(x)).getFirst();
     }
 
-    /// x · Φ(x) with Φ approximated by tanh(√(2/π)·(x + 0.044715·x³)): GPT-2's `gelu_new`.
+    /// x · Φ(x) with Φ approximated by ½·(1 + tanh(√(2/π)·(x + 0.044715·x³))): GPT-2's `gelu_new`.
+    ///
+    /// ½·(1 + tanh u) = 1 / (1 + e⁻²ᵘ), which costs one exponential and loses nothing where u is far below 0.
     public static Value geluTanh(GraphBuilder b, Value x) {
-        Function gelu = Definition.of("geluTanh", Map.of(), Definition.types(x), null, (g, in) -> {
-            double slope = Math.sqrt(2 / Math.PI);
-            Value factor = g.fma(g.multiply(x(in), x(in)), g.scalarLike(x, slope * 0.044715), g.scalarLike(x, slope));
-            Value half = g.multiply(x(in), 0.5);
-            return List.of(g.fma(half, g.tanh(g.multiply(x(in), factor)), half));
+        // y = x·s, s = σ(2u), dy/dx = s + x·s·(1 − s)·2u′; by the definition it would be 0·∞ where e⁻²ᵘ overflows
+        Function gradient = Definition.of("geluTanhGradient", Map.of(), Definition.types(x, x, x), null, (g, in) -> {
+            Value s = geluGate(g, x(in));
+            Value slope = g.fma(
+                    g.multiply(x(in), x(in)), g.scalarLike(x(in), 3 * GELU_CUBE), g.scalarLike(x(in), GELU_LINE)); // 2u′
+            Value bend = g.multiply(g.subtract(g.scalarLike(s, 1), s), slope);
+            return List.of(g.multiply(in.get(2), g.fma(in.get(1), bend, s)));
         });
+        Function gelu = Definition.of(
+                "geluTanh",
+                Map.of(),
+                Definition.types(x),
+                gradient,
+                (g, in) -> List.of(g.multiply(x(in), geluGate(g, x(in)))));
         return b.call(gelu, List.of(x)).getFirst();
+    }
+
+    private static Value geluGate(GraphBuilder b, Value x) {
+        Value factor = b.fma(b.multiply(x, x), b.scalarLike(x, -GELU_CUBE), b.scalarLike(x, -GELU_LINE));
+        Value one = b.scalarLike(x, 1);
+        return b.divide(one, b.add(one, b.exp(b.multiply(x, factor))));
     }
 
     /// Zeroes each element with probability `rate` and scales the others by 1 / (1 − rate); the identity without

@@ -5,7 +5,6 @@ import ingot.ir.Function;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
 import ingot.ir.Op.CompareKind;
-import ingot.ir.Op.ReduceKind;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import java.util.List;
@@ -69,9 +68,9 @@ public final class CrossEntropy {
 
     /// log Σ e^(x − max) − (x[target] − max); the target is picked by a sum over the row in which all others are 0.
     private static Value losses(GraphBuilder b, Value logits, Value targets) {
-        Value shifted = b.subtract(logits, b.reduceKeep(ReduceKind.MAX, logits, -1));
-        Value total = b.sum(b.exp(shifted), -1);
-        Value picked = b.sum(b.select(isTarget(b, logits, targets), shifted, b.scalarLike(logits, 0)), -1);
+        Value shifted = b.subtract(logits, Rows.spread(b, Rows.max(b, logits), logits));
+        Value total = Rows.sum(b, b.exp(shifted));
+        Value picked = Rows.sum(b, b.select(isTarget(b, logits, targets), shifted, b.scalarLike(logits, 0)));
         return b.select(counted(b, targets), b.subtract(b.log(total), picked), b.scalarLike(logits, 0));
     }
 
@@ -81,12 +80,12 @@ public final class CrossEntropy {
         Value zero = b.scalarLike(logits, 0);
         Value factor = b.select(counted(b, targets), dLoss, zero); // [rows]
         Value difference = b.select(isTarget(b, logits, targets), b.add(p, -1), p);
-        return b.multiply(difference, b.broadcast(factor, logits.shape(), List.of(0)));
+        return b.multiply(difference, Rows.spread(b, factor, logits));
     }
 
     private static Value isTarget(GraphBuilder b, Value logits, Value targets) {
         Value classes = b.iota(new Type(DType.I32, logits.shape()), 1);
-        return b.compare(CompareKind.EQUAL, classes, b.broadcast(targets, logits.shape(), List.of(0)));
+        return b.compare(CompareKind.EQUAL, classes, Rows.spread(b, targets, logits));
     }
 
     private static Value counted(GraphBuilder b, Value targets) {

@@ -2,7 +2,6 @@ package ingot.nn;
 
 import ingot.ir.Function;
 import ingot.ir.GraphBuilder;
-import ingot.ir.Op.ReduceKind;
 import ingot.ir.Value;
 import java.util.List;
 import java.util.Map;
@@ -89,13 +88,15 @@ public final class Norms {
         return b.subtract(x, mean(b, x));
     }
 
-    /// 1 / √(mean d² + epsilon), kept as a last axis of size 1.
+    /// 1 / √(mean d² + epsilon) of each row, repeated along it.
     private static Value inverseDeviation(GraphBuilder b, Value d, double epsilon) {
-        return b.divide(b.scalarLike(d, 1), b.sqrt(b.add(mean(b, b.multiply(d, d)), epsilon)));
+        Value variance = b.add(Rows.mean(b, b.multiply(d, d)), epsilon);
+        return Rows.spread(b, b.divide(b.scalarLike(d, 1), b.sqrt(variance)), d);
     }
 
+    /// The mean of each row, repeated along it.
     private static Value mean(GraphBuilder b, Value x) {
-        return b.multiply(b.reduceKeep(ReduceKind.SUM, x, -1), 1.0 / x.shape().dim(-1));
+        return Rows.spread(b, Rows.mean(b, x), x);
     }
 
     /// Σ over all axes but the last.

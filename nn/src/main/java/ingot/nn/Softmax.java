@@ -2,7 +2,6 @@ package ingot.nn;
 
 import ingot.ir.Function;
 import ingot.ir.GraphBuilder;
-import ingot.ir.Op.ReduceKind;
 import ingot.ir.Value;
 import java.util.List;
 import java.util.Map;
@@ -30,26 +29,25 @@ public final class Softmax {
             Value y = in.get(1);
             Value dy = in.get(2);
             // dx = dy − softmax · Σ dy, and softmax = eʸ
-            Value total = g.reduceKeep(ReduceKind.SUM, dy, -1);
-            return List.of(g.subtract(dy, g.multiply(g.exp(y), total)));
+            return List.of(g.subtract(dy, g.multiply(g.exp(y), Rows.spread(g, Rows.sum(g, dy), y))));
         });
         Function logSoftmax = Definition.of("logSoftmax", Map.of(), Definition.types(x), gradient, (g, in) -> {
-            Value shifted = g.subtract(in.get(0), g.reduceKeep(ReduceKind.MAX, in.get(0), -1));
-            Value total = g.reduceKeep(ReduceKind.SUM, g.exp(shifted), -1);
-            return List.of(g.subtract(shifted, g.log(total)));
+            Value shifted = g.subtract(in.get(0), Rows.spread(g, Rows.max(g, in.get(0)), in.get(0)));
+            Value total = g.log(Rows.sum(g, g.exp(shifted)));
+            return List.of(g.subtract(shifted, Rows.spread(g, total, shifted)));
         });
         return b.call(logSoftmax, List.of(x)).getFirst();
     }
 
     /// The meaning of `softmax`, for use inside other definitions: one division per row.
     static Value probabilities(GraphBuilder b, Value x) {
-        Value e = b.exp(b.subtract(x, b.reduceKeep(ReduceKind.MAX, x, -1)));
-        Value total = b.reduceKeep(ReduceKind.SUM, e, -1);
-        return b.multiply(e, b.divide(b.scalarLike(x, 1), total));
+        Value e = b.exp(b.subtract(x, Rows.spread(b, Rows.max(b, x), x)));
+        Value inverse = b.divide(b.scalarLike(x, 1), Rows.sum(b, e));
+        return b.multiply(e, Rows.spread(b, inverse, x));
     }
 
     /// dx = p·(dp − Σ p·dp)
     private static Value softmaxGradient(GraphBuilder b, Value p, Value dp) {
-        return b.multiply(p, b.subtract(dp, b.reduceKeep(ReduceKind.SUM, b.multiply(p, dp), -1)));
+        return b.multiply(p, b.subtract(dp, Rows.spread(b, Rows.sum(b, b.multiply(p, dp)), p)));
     }
 }
