@@ -102,7 +102,10 @@ class GradientsTest {
         Value y = b.multiply(x, 3);
         Value z = b.sum(b.multiply(x, x), 0);
         Value dy = b.constant(Tensor.of(Shape.of(2), 1f, 10f));
-        b.output("d", Gradients.vjp(b, List.of(y, z, x), List.of(dy, b.constant(100f), dy), List.of(x)).getFirst());
+        b.output(
+                "d",
+                Gradients.vjp(b, List.of(y, z, x), List.of(dy, b.constant(100f), dy), List.of(x))
+                        .getFirst());
         // 3·dy + 200·x + dy
         assertThat(run(b, Map.of("x", Tensor.of(Shape.of(2), 1f, 2f)))).containsExactly(204, 440);
     }
@@ -117,16 +120,19 @@ class GradientsTest {
         assertThat(slopes((b, v) -> b.sum(b.max(v, b.constant(2f)), 0), x)).containsExactly(0, 0.5f, 0.5f, 0);
         // A running maximum is the first of equal elements: 1, 2, 2, 2
         Op.ReduceKind max = ReduceKind.MAX;
-        assertThat(slopes((b, v) -> b.sum(b.add(new Op.Cumulative(max, v, 0, false)), 0), x)).containsExactly(1, 3, 0, 0);
+        assertThat(slopes((b, v) -> b.sum(b.add(new Op.Cumulative(max, v, 0, false)), 0), x))
+                .containsExactly(1, 3, 0, 0);
         // From the other end 2, 2, 2, 0
-        assertThat(slopes((b, v) -> b.sum(b.add(new Op.Cumulative(max, v, 0, true)), 0), x)).containsExactly(0, 0, 3, 1);
+        assertThat(slopes((b, v) -> b.sum(b.add(new Op.Cumulative(max, v, 0, true)), 0), x))
+                .containsExactly(0, 0, 3, 1);
     }
 
     @Test
     void gradientsOfGradients() {
         GraphBuilder b = new GraphBuilder("second");
         Value x = b.input("x", Type.f32());
-        Value first = Gradients.of(b, b.multiply(b.multiply(x, x), x), List.of(x)).getFirst();
+        Value first =
+                Gradients.of(b, b.multiply(b.multiply(x, x), x), List.of(x)).getFirst();
         b.output("d", Gradients.of(b, first, List.of(x)).getFirst());
         assertThat(run(b, Map.of("x", Tensor.scalar(5f)))).containsExactly(30);
     }

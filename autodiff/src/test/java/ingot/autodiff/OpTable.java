@@ -21,10 +21,16 @@ import java.util.TreeMap;
 import java.util.function.BiFunction;
 import java.util.stream.IntStream;
 
-/// One or more rows per op and kind: a small graph through it, to be differentiated by hand of `Gradients` and by finite differences.
+/// One or more rows per op and kind: a small graph through it, to be differentiated by hand of `Gradients` and by
+/// finite differences.
 final class OpTable {
     /// `op`: the class and, where it has one, the kind. `operands`: F32 shapes, uniform in [low, high).
-    record Row(String op, List<Shape> operands, double low, double high, BiFunction<GraphBuilder, List<Value>, Value> body) {
+    record Row(
+            String op,
+            List<Shape> operands,
+            double low,
+            double high,
+            BiFunction<GraphBuilder, List<Value>, Value> body) {
         @Override
         public String toString() {
             return op + " " + operands;
@@ -51,15 +57,14 @@ final class OpTable {
         Set<String> names = new LinkedHashSet<>();
         for (Class<?> op : Op.class.getPermittedSubclasses()) {
             String name = op.getSimpleName();
-            Enum<?>[] kinds =
-                    switch (name) {
-                        case "Unary" -> UnaryKind.values();
-                        case "Binary" -> BinaryKind.values();
-                        case "Compare" -> CompareKind.values();
-                        case "Reduce", "Cumulative" -> ReduceKind.values();
-                        case "ReduceWindow" -> new ReduceKind[] {ReduceKind.SUM, ReduceKind.MAX};
-                        default -> new Enum<?>[0];
-                    };
+            Enum<?>[] kinds = switch (name) {
+                case "Unary" -> UnaryKind.values();
+                case "Binary" -> BinaryKind.values();
+                case "Compare" -> CompareKind.values();
+                case "Reduce", "Cumulative" -> ReduceKind.values();
+                case "ReduceWindow" -> new ReduceKind[] {ReduceKind.SUM, ReduceKind.MAX};
+                default -> new Enum<?>[0];
+            };
             if (kinds.length == 0) {
                 names.add(name);
             }
@@ -94,7 +99,9 @@ final class OpTable {
                     Value key = b.constant(Tensor.of(Shape.of(4), 1, 2, 3, 0));
                     Value bits = b.add(new Op.RandomBits(Shape.of(2, 3), 7, key));
                     return b.select(
-                            b.compare(CompareKind.GREATER, bits, b.constant(0)), x.getFirst(), b.multiply(x.getFirst(), 3));
+                            b.compare(CompareKind.GREATER, bits, b.constant(0)),
+                            x.getFirst(),
+                            b.multiply(x.getFirst(), 3));
                 },
                 s(2, 3));
     }
@@ -144,7 +151,8 @@ final class OpTable {
         for (CompareKind kind : CompareKind.values()) {
             row(
                     "Compare." + kind,
-                    (b, x) -> b.select(b.compare(kind, x.get(0), x.get(1)), b.multiply(x.get(0), x.get(1)), x.get(1)),
+                    (b, x) -> b.select(
+                            b.compare(kind, x.get(0), b.constant(0f)), b.multiply(x.get(0), x.get(1)), x.get(1)),
                     s(3, 4),
                     s(3, 4));
         }
@@ -173,7 +181,11 @@ final class OpTable {
         row("Transpose", (b, x) -> b.multiply(b.transpose(x.get(0), 2, 0, 1), x.get(1)), s(2, 3, 4), s(4, 2, 3));
         row("Slice", (b, x) -> slice(b, x.get(0), List.of(1, 0), List.of(4, 7), List.of(1, 3)), s(5, 7));
         row("Slice", (b, x) -> slice(b, x.get(0), List.of(0, 2), List.of(5, 7), List.of(2, 2)), s(5, 7));
-        row("Pad", (b, x) -> b.add(new Op.Pad(x.get(0), x.get(1), List.of(1, 0), List.of(0, 2), List.of(0, 1))), s(2, 3), s());
+        row(
+                "Pad",
+                (b, x) -> b.add(new Op.Pad(x.get(0), x.get(1), List.of(1, 0), List.of(0, 2), List.of(0, 1))),
+                s(2, 3),
+                s());
         row("Concatenate", (b, x) -> b.concatenate(List.of(x.get(0), x.get(1), x.get(0)), 1), s(2, 3), s(2, 2));
         row("Reverse", (b, x) -> b.multiply(b.add(new Op.Reverse(x.get(0), List.of(0, 2))), x.get(0)), s(2, 3, 4));
     }
@@ -210,7 +222,10 @@ final class OpTable {
                     row("Reduce." + kind, (b, x) -> b.reduce(kind, x.get(0), 1), s(2, 3, 4));
                     row("Reduce." + kind, (b, x) -> b.reduce(kind, x.get(0), 0, 1), s(2, 3));
                     for (boolean reverse : new boolean[] {false, true}) {
-                        row("Cumulative." + kind, (b, x) -> b.add(new Op.Cumulative(kind, x.get(0), 1, reverse)), s(2, 5, 3));
+                        row(
+                                "Cumulative." + kind,
+                                (b, x) -> b.add(new Op.Cumulative(kind, x.get(0), 1, reverse)),
+                                s(2, 5, 3));
                     }
                 }
                 case AND, OR -> {
@@ -280,7 +295,11 @@ final class OpTable {
             List<Integer> contractA,
             List<Integer> contractB,
             int segments) {
-        row("Dot", (g, x) -> g.add(new Op.Dot(x.get(0), x.get(1), batchA, batchB, contractA, contractB, segments)), a, b);
+        row(
+                "Dot",
+                (g, x) -> g.add(new Op.Dot(x.get(0), x.get(1), batchA, batchB, contractA, contractB, segments)),
+                a,
+                b);
     }
 
     private void convolution(int[] x, int[] kernel, Op.Window window, int groups, int batchGroups) {
@@ -309,7 +328,10 @@ final class OpTable {
         for (Op.Window window : windows) {
             List<Integer> size = List.of(2, 3);
             for (ReduceKind kind : List.of(ReduceKind.SUM, ReduceKind.MAX)) {
-                row("ReduceWindow." + kind, (b, x) -> b.add(new Op.ReduceWindow(kind, x.get(0), size, window)), s(4, 7));
+                row(
+                        "ReduceWindow." + kind,
+                        (b, x) -> b.add(new Op.ReduceWindow(kind, x.get(0), size, window)),
+                        s(4, 7));
             }
             row(
                     "ScatterWindowMax",
@@ -323,10 +345,22 @@ final class OpTable {
     }
 
     private void groups() {
-        row("Composite", (b, x) -> b.call(twoResults(false), List.of(x.get(0), x.get(1))).getFirst(), s(3), s(3));
-        row("Composite", (b, x) -> b.call(twoResults(true), List.of(x.get(0), x.get(0))).getFirst(), s(3));
+        row(
+                "Composite",
+                (b, x) -> b.call(twoResults(false), List.of(x.get(0), x.get(1))).getFirst(),
+                s(3),
+                s(3));
+        row(
+                "Composite",
+                (b, x) -> b.call(twoResults(true), List.of(x.get(0), x.get(0))).getFirst(),
+                s(3));
         for (boolean own : new boolean[] {false, true}) {
-            row("Result", (b, x) -> b.call(twoResults(own), List.of(x.get(0), x.get(1))).get(1), s(3), s(3));
+            row(
+                    "Result",
+                    (b, x) ->
+                            b.call(twoResults(own), List.of(x.get(0), x.get(1))).get(1),
+                    s(3),
+                    s(3));
             row(
                     "Result",
                     (b, x) -> {

@@ -22,16 +22,19 @@ import org.jspecify.annotations.Nullable;
 
 /// Gives every sum over the batch its segments, so that the sum of a batch is the fixed tree over its shards.
 ///
-/// A batch of m shards then equals, bit for bit, the tree over m batches of one shard: how a batch is divided among micro-batches or
-/// workers is no part of the result. That holds for the sums themselves; what is computed from several of them (the two gradients
-/// of a tied matrix, added) must be computed once, after the last micro-batch: `split` cuts a graph there.
+/// A batch of m shards then equals, bit for bit, the tree over m batches of one shard: how a batch is divided among
+/// micro-batches or workers is no part of the result. That holds for the sums themselves; what is computed from several
+/// of them (the two gradients of a tied matrix, added) must be computed once, after the last micro-batch: `split` cuts
+/// a graph there.
 public final class ShardBatchSums {
     private ShardBatchSums() {}
 
-    /// A graph in two: `sums` runs on every part of the batch, its outputs that `finish` takes add up over the parts in the fixed tree, and
+    /// A graph in two: `sums` runs on every part of the batch, its outputs that `finish` takes add up over the parts in
+    /// the fixed tree, and
     /// `finish` computes the rest once from the totals.
     ///
-    /// An output that is no function of batch sums stays an output of `sums` alone. An output that is one sum passes through
+    /// An output that is no function of batch sums stays an output of `sums` alone. An output that is one sum passes
+    /// through
     /// `finish` under its name; the sums behind any other are named after it: `name.0`, `name.1`, ….
     public record Split(Graph sums, Graph finish) {
         /// Names of the outputs of `sums` that are to be added up.
@@ -45,8 +48,8 @@ public final class ShardBatchSums {
 
     /// Sets the segments of every sum over the batch, which enters on axis 0 of the inputs named.
     ///
-    /// The batch comes first in what is summed: contraction lists are reordered, reductions get a transpose where needed. A function whose
-    /// definition changes gets the attribute `segments`.
+    /// The batch comes first in what is summed: contraction lists are reordered, reductions get a transpose where
+    /// needed. A function whose definition changes gets the attribute `segments`.
     public static Graph shard(Graph graph, Collection<String> batchInputs, int shards) {
         SequencedMap<Value, Integer> seeds = seeds(graph, batchInputs);
         int batch = batchSize(seeds, shards);
@@ -95,15 +98,16 @@ public final class ShardBatchSums {
 
     private static Graph rebuild(Graph graph, BatchAxes axes, int shards) {
         GraphBuilder builder = new GraphBuilder(graph.name());
-        Map<Value, Value> mapped = new HashMap<>();
+        Value[] mapped = new Value[graph.values().size()]; // by id
         for (Value value : graph.values()) {
             builder.enterScope(graph.scope(value));
-            Op op = Operands.replace(value.op(), mapped::get);
-            mapped.put(value, builder.add(value.op() instanceof Op.Composite composite
+            Op op = Operands.replace(value.op(), operand -> mapped[operand.id()]);
+            Op sharded = value.op() instanceof Op.Composite composite
                     ? new Op.Composite(segmented(composite.function(), axes.inside(value), shards), op.operands())
-                    : axes.isSum(value) ? segmented(builder, value.op(), op, axes, shards) : op));
+                    : axes.isSum(value) ? segmented(builder, value.op(), op, axes, shards) : op;
+            mapped[value.id()] = builder.add(sharded);
         }
-        graph.outputs().forEach((name, value) -> builder.output(name, mapped.get(value)));
+        graph.outputs().forEach((name, value) -> builder.output(name, mapped[value.id()]));
         return builder.build();
     }
 
@@ -141,8 +145,7 @@ public final class ShardBatchSums {
                         first(dot.contractA(), axes.contracted((Op.Dot) old)),
                         first(dot.contractB(), axes.contracted((Op.Dot) old)),
                         shards);
-            case Op.ScatterAdd sum ->
-                new Op.ScatterAdd(sum.indices(), sum.updates(), sum.axis(), sum.size(), shards);
+            case Op.ScatterAdd sum -> new Op.ScatterAdd(sum.indices(), sum.updates(), sum.axis(), sum.size(), shards);
             case Op.Convolution sum ->
                 new Op.Convolution(sum.x(), sum.kernel(), sum.window(), sum.groups(), sum.batchGroups(), shards);
             case Op other -> other; // results of composites, whose definitions are rebuilt
@@ -159,7 +162,7 @@ public final class ShardBatchSums {
         rejectFeedback(graph, axes);
         GraphBuilder finish = new GraphBuilder(graph.name() + ".finish");
         SequencedMap<String, Value> partials = new LinkedHashMap<>();
-        Map<Value, Value> mapped = new HashMap<>();
+        Value[] mapped = new Value[graph.values().size()]; // by id
         graph.outputs().forEach((name, output) -> {
             Set<Value> cone = finishing(output, axes);
             if (cone == null) {
@@ -173,24 +176,25 @@ public final class ShardBatchSums {
             int sums = (int) cone.stream().filter(axes::isSum).count();
             int index = 0;
             for (Value value : graph.values()) {
-                if (!cone.contains(value) || mapped.containsKey(value)) {
+                if (!cone.contains(value) || mapped[value.id()] != null) {
                     continue;
                 }
                 finish.enterScope(graph.scope(value));
                 if (axes.isSum(value)) {
                     String partial = value.equals(output) && sums == 1 ? name : name + "." + index++;
                     partials.put(partial, value);
-                    mapped.put(value, finish.input(partial, value.type()));
+                    mapped[value.id()] = finish.input(partial, value.type());
                 } else {
-                    mapped.put(value, finish.add(Operands.replace(value.op(), mapped::get)));
+                    mapped[value.id()] = finish.add(Operands.replace(value.op(), operand -> mapped[operand.id()]));
                 }
             }
-            finish.output(name, mapped.get(output));
+            finish.output(name, mapped[output.id()]);
         });
         return new Split(only(graph, partials), finish.build());
     }
 
-    /// What computes `output` from sums over the batch and from values the batch has no part in; null if rows have a part in it.
+    /// What computes `output` from sums over the batch and from values the batch has no part in; null if rows have a
+    /// part in it.
     private static @Nullable Set<Value> finishing(Value output, BatchAxes axes) {
         Set<Value> cone = new HashSet<>();
         List<Value> open = new ArrayList<>(List.of(output));
@@ -230,14 +234,14 @@ public final class ShardBatchSums {
         Set<Value> live = new HashSet<>(outputs.values());
         GraphBuilder builder = new GraphBuilder(graph.name());
         graph.values().reversed().stream().filter(live::contains).forEach(v -> live.addAll(v.op().operands()));
-        Map<Value, Value> mapped = new HashMap<>();
+        Value[] mapped = new Value[graph.values().size()]; // by id
         for (Value value : graph.values()) {
             if (live.contains(value) || value.op() instanceof Op.Input) {
                 builder.enterScope(graph.scope(value));
-                mapped.put(value, builder.add(Operands.replace(value.op(), mapped::get)));
+                mapped[value.id()] = builder.add(Operands.replace(value.op(), operand -> mapped[operand.id()]));
             }
         }
-        outputs.forEach((name, value) -> builder.output(name, mapped.get(value)));
+        outputs.forEach((name, value) -> builder.output(name, mapped[value.id()]));
         return builder.build();
     }
 }

@@ -155,8 +155,8 @@ class ShardBatchSumsTest {
     void batchStatisticsCannotBeSplit() {
         GraphBuilder b = new GraphBuilder("statistics");
         Value x = b.input("x", Type.f32(4, 3));
-        Norms.BatchNorm norm = Norms.batchNormTraining(
-                b, x, b.weight("w", Type.f32(3)), b.weight("b", Type.f32(3)), 1e-5);
+        Norms.BatchNorm norm =
+                Norms.batchNormTraining(b, x, b.weight("w", Type.f32(3)), b.weight("b", Type.f32(3)), 1e-5);
         b.output("loss", b.sum(b.multiply(norm.result(), norm.result()), 0, 1));
         Graph graph = b.build();
         assertThat(ShardBatchSums.shard(graph, List.of("x"), 4)).isNotNull();
@@ -179,8 +179,7 @@ class ShardBatchSumsTest {
         Map<String, Tensor> expected = finish(split, Interpreter.run(split.sums(), inputs, weights), inputs, weights);
 
         // Sharding alone computes the same as sharding and cutting.
-        Map<String, Tensor> sharded =
-                Interpreter.run(ShardBatchSums.shard(whole, batched, BATCH), inputs, weights);
+        Map<String, Tensor> sharded = Interpreter.run(ShardBatchSums.shard(whole, batched, BATCH), inputs, weights);
         expected.forEach((name, value) ->
                 assertThat(sharded.get(name).sameBits(value)).as(name).isTrue());
 
@@ -200,7 +199,10 @@ class ShardBatchSumsTest {
     }
 
     private static Map<String, Tensor> finish(
-            ShardBatchSums.Split split, Map<String, Tensor> sums, Map<String, Tensor> inputs, Map<String, Tensor> weights) {
+            ShardBatchSums.Split split,
+            Map<String, Tensor> sums,
+            Map<String, Tensor> inputs,
+            Map<String, Tensor> weights) {
         Map<String, Tensor> all = new HashMap<>(inputs);
         all.putAll(sums);
         return Interpreter.run(split.finish(), all, weights);

@@ -62,7 +62,9 @@ public final class Activations {
         Function gradient = Definition.of("geluTanhGradient", Map.of(), Definition.types(x, x, x), null, (g, in) -> {
             Value s = geluGate(g, x(in));
             Value slope = g.fma(
-                    g.multiply(x(in), x(in)), g.scalarLike(x(in), 3 * GELU_CUBE), g.scalarLike(x(in), GELU_LINE)); // 2u′
+                    g.multiply(x(in), x(in)),
+                    g.scalarLike(x(in), 3 * GELU_CUBE),
+                    g.scalarLike(x(in), GELU_LINE)); // 2u′
             Value bend = g.multiply(g.subtract(g.scalarLike(s, 1), s), slope);
             return List.of(g.multiply(in.get(2), g.fma(in.get(1), bend, s)));
         });

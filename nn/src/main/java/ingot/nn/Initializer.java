@@ -18,10 +18,11 @@ public sealed interface Initializer {
         fill(tensor, seed, name, 0);
     }
 
-    /// Writes the values at positions `start`, `start` + 1, … of parameter `name`: a part of it, when `tensor` is a part.
+    /// Writes the values at positions `start`, `start` + 1, … of parameter `name`: a part of it, when `tensor` is a
+    /// part.
     ///
-    /// The bits are those of the contract's generator with the two halves of a hash of the name as step and stream, and two rows of bits per
-    /// element.
+    /// The bits are those of the contract's generator with the two halves of a hash of the name as step and stream, and
+    /// two rows of bits per element.
     default void fill(Tensor tensor, long seed, String name, long start) {
         long hash = hash(name);
         int[] key = ScalarMath.randomKey((int) seed, (int) (seed >>> 32), (int) hash, (int) (hash >>> 32));

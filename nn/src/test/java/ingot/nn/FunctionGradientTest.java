@@ -53,7 +53,9 @@ class FunctionGradientTest {
 
         Map<String, Tensor> inputs = new HashMap<>();
         for (Value input : graph.inputs()) {
-            inputs.put(((Op.Input) input.op()).name(), Sample.floats(input.id(), input.shape().dims()));
+            inputs.put(
+                    ((Op.Input) input.op()).name(),
+                    Sample.floats(input.id(), input.shape().dims()));
         }
         Map<String, Tensor> byHand = Interpreter.run(differentiated(graph, x.size()), inputs, Map.of());
         Map<String, Tensor> byDefinition =

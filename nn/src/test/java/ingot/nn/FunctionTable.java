@@ -71,14 +71,20 @@ final class FunctionTable {
         row("Activations.dropout", (b, x) -> Activations.dropout(b, x.get(0), 0.5, random(b), 2), s(6, 4));
         row("Softmax.softmax", (b, x) -> Softmax.softmax(b, x.get(0)), s(2, 3, 5));
         row("Softmax.logSoftmax", (b, x) -> Softmax.logSoftmax(b, x.get(0)), s(2, 3, 5));
-        row("Norms.layerNorm", (b, x) -> Norms.layerNorm(b, x.get(0), x.get(1), x.get(2), 1e-2), s(2, 3, 5), s(5), s(5));
+        row(
+                "Norms.layerNorm",
+                (b, x) -> Norms.layerNorm(b, x.get(0), x.get(1), x.get(2), 1e-2),
+                s(2, 3, 5),
+                s(5),
+                s(5));
         row("Norms.rmsNorm", (b, x) -> Norms.rmsNorm(b, x.get(0), x.get(1), 1e-2), s(2, 3, 5), s(5));
         row(
                 "Norms.batchNormTraining",
                 (b, x) -> {
                     Norms.BatchNorm norm = Norms.batchNormTraining(b, x.get(0), x.get(1), x.get(2), 1e-2);
                     Value statistics = b.add(norm.mean(), norm.variance());
-                    return b.add(norm.result(), b.broadcast(statistics, norm.result().shape(), List.of(1)));
+                    return b.add(
+                            norm.result(), b.broadcast(statistics, norm.result().shape(), List.of(1)));
                 },
                 s(3, 2, 4),
                 s(2),
@@ -96,21 +102,37 @@ final class FunctionTable {
     private void layers() {
         row("Layers.linear", (b, x) -> Layers.linear(b, x.get(0), x.get(1), x.get(2)), s(2, 3, 4), s(4, 5), s(5));
         row("Layers.linear", (b, x) -> Layers.linear(b, x.get(0), x.get(1), null), s(3, 4), s(4, 5));
-        row("Layers.linearTransposed", (b, x) -> Layers.linearTransposed(b, x.get(0), x.get(1), x.get(2)), s(3, 4), s(5, 4), s(5));
-        row("Layers.split", (b, x) -> {
-            List<Value> parts = Layers.split(b, x.get(0), 3, 1);
-            return b.multiply(parts.get(0), b.exp(parts.get(2))); // one part is not used
-        }, s(2, 6));
+        row(
+                "Layers.linearTransposed",
+                (b, x) -> Layers.linearTransposed(b, x.get(0), x.get(1), x.get(2)),
+                s(3, 4),
+                s(5, 4),
+                s(5));
+        row(
+                "Layers.split",
+                (b, x) -> {
+                    List<Value> parts = Layers.split(b, x.get(0), 3, 1);
+                    return b.multiply(parts.get(0), b.exp(parts.get(2))); // one part is not used
+                },
+                s(2, 6));
         Tensor ids = Tensor.of(Shape.of(2, 2), 1, 0, 3, 1);
         row("Layers.embedding", (b, x) -> Layers.embedding(b, x.get(0), b.constant(ids)), s(4, 3));
-        row("Layers.conv2d", (b, x) -> Layers.conv2d(b, x.get(0), x.get(1), x.get(2), 2, 1, 2), s(2, 4, 5, 5), s(6, 2, 3, 3), s(6));
+        row(
+                "Layers.conv2d",
+                (b, x) -> Layers.conv2d(b, x.get(0), x.get(1), x.get(2), 2, 1, 2),
+                s(2, 4, 5, 5),
+                s(6, 2, 3, 3),
+                s(6));
         row("Layers.maxPool2d", (b, x) -> Layers.maxPool2d(b, x.get(0), 3, 2, 1), s(2, 2, 5, 5));
         row("Layers.averagePool2d", (b, x) -> Layers.averagePool2d(b, x.get(0), 3, 2, 1), s(2, 2, 5, 5));
     }
 
     private void losses() {
         Tensor targets = Tensor.of(Shape.of(4), 2, CrossEntropy.IGNORED, 0, 4);
-        row("CrossEntropy.crossEntropy", (b, x) -> CrossEntropy.crossEntropy(b, x.get(0), b.constant(targets)), s(4, 5));
+        row(
+                "CrossEntropy.crossEntropy",
+                (b, x) -> CrossEntropy.crossEntropy(b, x.get(0), b.constant(targets)),
+                s(4, 5));
         row(
                 "CrossEntropy.linearCrossEntropy",
                 (b, x) -> CrossEntropy.linearCrossEntropy(b, x.get(0), x.get(1), b.constant(targets)),
@@ -135,7 +157,8 @@ final class FunctionTable {
     }
 
     /// `seen`: the shape of a boolean mask; a fourth operand is one to be added.
-    private void attention(boolean causal, double dropout, @org.jspecify.annotations.Nullable Shape seen, int[]... shapes) {
+    private void attention(
+            boolean causal, double dropout, @org.jspecify.annotations.Nullable Shape seen, int[]... shapes) {
         row(
                 "Attention.attention",
                 (b, x) -> {

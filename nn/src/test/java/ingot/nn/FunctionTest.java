@@ -40,14 +40,18 @@ class FunctionTest {
 
     @Test
     void gradientsStayFiniteFarOut() {
-        for (BiFunction<GraphBuilder, Value, Value> function :
-                List.<BiFunction<GraphBuilder, Value, Value>>of(Activations::sigmoid, Activations::silu, Activations::geluTanh)) {
+        for (BiFunction<GraphBuilder, Value, Value> function : List.<BiFunction<GraphBuilder, Value, Value>>of(
+                Activations::sigmoid, Activations::silu, Activations::geluTanh)) {
             GraphBuilder b = new GraphBuilder("far");
             Value x = b.input("0", Type.f32(POINTS.length));
             Value y = function.apply(b, x);
-            b.output("dx", ingot.autodiff.Gradients.of(b, b.sum(y, 0), List.of(x)).getFirst());
+            b.output(
+                    "dx",
+                    ingot.autodiff.Gradients.of(b, b.sum(y, 0), List.of(x)).getFirst());
             Tensor points = Tensor.of(Shape.of(POINTS.length), POINTS);
-            for (float slope : Interpreter.run(b.build(), Map.of("0", points), Map.of()).get("dx").toFloats()) {
+            for (float slope : Interpreter.run(b.build(), Map.of("0", points), Map.of())
+                    .get("dx")
+                    .toFloats()) {
                 assertThat(slope).isBetween(-0.2f, 1.2f);
             }
         }
@@ -61,7 +65,9 @@ class FunctionTest {
         float third = 1 / 3f;
         assertThat(run((b, in) -> Softmax.softmax(b, in.getFirst()), x))
                 .containsExactly(
-                        new float[] {(float) (e * e / total), (float) (e / total), (float) (1 / total), third, third, third},
+                        new float[] {
+                            (float) (e * e / total), (float) (e / total), (float) (1 / total), third, third, third
+                        },
                         within(1e-6f));
         assertThat(run((b, in) -> Softmax.logSoftmax(b, in.getFirst()), x)[2])
                 .isCloseTo((float) -Math.log(total), within(1e-6f));
@@ -93,8 +99,7 @@ class FunctionTest {
         Tensor logits = Tensor.of(Shape.of(3, 2), 0f, 0f, 0f, (float) Math.log(3), 7f, 7f);
         Tensor targets = Tensor.of(Shape.of(3), 0, 1, CrossEntropy.IGNORED);
         assertThat(run((b, in) -> CrossEntropy.crossEntropy(b, in.getFirst(), b.constant(targets)), logits))
-                .containsExactly(
-                        new float[] {(float) Math.log(2), (float) Math.log(4 / 3.0), 0}, within(1e-6f));
+                .containsExactly(new float[] {(float) Math.log(2), (float) Math.log(4 / 3.0), 0}, within(1e-6f));
     }
 
     @Test
@@ -103,7 +108,8 @@ class FunctionTest {
         Tensor k = Sample.floats(2, 2, 3, 2, 5);
         Tensor v = Sample.floats(3, 2, 3, 2, 5);
         Attention.Options options = Attention.Options.of(true, 5);
-        float[] grouped = run((b, in) -> Attention.attention(b, in.get(0), in.get(1), in.get(2), null, options, null), q, k, v);
+        float[] grouped =
+                run((b, in) -> Attention.attention(b, in.get(0), in.get(1), in.get(2), null, options, null), q, k, v);
         Tensor heads = Tensor.of(Shape.of(4), 0, 0, 1, 1);
         float[] repeated = run(
                 (b, in) -> Attention.attention(
@@ -130,7 +136,8 @@ class FunctionTest {
         float[] one = run(
                 (b, in) -> Attention.attention(b, in.get(0), in.get(0), in.get(0), b.constant(seen), options, null), q);
         float[] other = run(
-                (b, in) -> Attention.attention(b, in.get(0), in.get(0), in.get(0), b.constant(added), options, null), q);
+                (b, in) -> Attention.attention(b, in.get(0), in.get(0), in.get(0), b.constant(added), options, null),
+                q);
         assertThat(one).isEqualTo(other);
     }
 
@@ -162,12 +169,14 @@ class FunctionTest {
         Attention.Options options = Attention.Options.of(true, 5);
         assertThatThrownBy(() -> Attention.attention(b, q, k, k, null, options, null))
                 .isInstanceOf(IngotException.class)
-                .hasMessage("attention: expected q [B, T, H, D] and k, v [B, S, K, D] with K dividing H, got [2, 3, 4, 5]"
-                        + " at %0, [2, 3, 3, 5] at %1, [2, 3, 3, 5] at %1");
+                .hasMessage(
+                        "attention: expected q [B, T, H, D] and k, v [B, S, K, D] with K dividing H, got [2, 3, 4, 5]"
+                                + " at %0, [2, 3, 3, 5] at %1, [2, 3, 3, 5] at %1");
         Value mask = b.input("mask", Type.bool(2, 1, 3, 4));
         assertThatThrownBy(() -> Attention.attention(b, q, q, q, mask, options, null))
                 .isInstanceOf(IngotException.class)
-                .hasMessageContaining("mask expected bool or f32 [2 or 1, 4 or 1, 3 or 1, 3], got bool[2, 1, 3, 4] at %2");
+                .hasMessageContaining(
+                        "mask expected bool or f32 [2 or 1, 4 or 1, 3 or 1, 3], got bool[2, 1, 3, 4] at %2");
         Value targets = b.input("targets", Type.i32(4));
         assertThatThrownBy(() -> CrossEntropy.crossEntropy(b, b.input("logits", Type.f32(3, 7)), targets))
                 .isInstanceOf(IngotException.class)

@@ -64,8 +64,8 @@ class GptReferenceTest {
         for (int target : next.toInts()) {
             counted += target == CrossEntropy.IGNORED ? 0 : 1;
         }
-        Map<String, Tensor> inputs = Map.of(
-                "tokens", expected.get("input_ids"), "targets", next, "scale", Tensor.scalar(1f / counted));
+        Map<String, Tensor> inputs =
+                Map.of("tokens", expected.get("input_ids"), "targets", next, "scale", Tensor.scalar(1f / counted));
 
         Map<String, Tensor> found = Interpreter.run(builder.build(), inputs, weights);
 

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ingot.ir.Graph;
-import ingot.ir.Interpreter;
 import ingot.ir.IngotException;
+import ingot.ir.Interpreter;
 import ingot.ir.Op;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
@@ -48,7 +48,8 @@ class GptTest {
         Map<String, Tensor> caches = new HashMap<>();
         // Old contents must not matter.
         GPT.cache(batch, CONTEXT)
-                .forEach(entry -> caches.put(entry.name(), Sample.floats(9, entry.type().shape().dims())));
+                .forEach(entry -> caches.put(
+                        entry.name(), Sample.floats(9, entry.type().shape().dims())));
 
         int prompt = 5;
         Tensor first = decode(GPT.decodeGraph(batch, 8, CONTEXT), columns(tokens, 0, prompt, 8), 0, prompt, caches);
@@ -108,12 +109,10 @@ class GptTest {
         Graph one = gpt.lossGraph(1, 6, true);
         List<Float> alone = new ArrayList<>();
         for (int row = 0; row < 2; row++) {
-            alone.add(run(
-                            one,
-                            Map.of(
-                                    "tokens", tokens, "targets", targets, "scale", Tensor.scalar(1f), "key", key(row)))
-                    .get("loss")
-                    .getFloat(0));
+            alone.add(
+                    run(one, Map.of("tokens", tokens, "targets", targets, "scale", Tensor.scalar(1f), "key", key(row)))
+                            .get("loss")
+                            .getFloat(0));
         }
         assertThat(whole).isCloseTo(alone.get(1), org.assertj.core.api.Assertions.within(1e-5f));
         assertThat(alone.get(0)).isNotCloseTo(alone.get(1), org.assertj.core.api.Assertions.within(1e-3f));

@@ -20,7 +20,8 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// A folder of the PyTorch reference: `shared/reference` beside the checkout, or where the property `ingot.reference` says.
+/// A folder of the PyTorch reference: `shared/reference` beside the checkout, or where the property `ingot.reference`
+/// says.
 final class ReferenceCase {
     private static final Pattern ENTRY = Pattern.compile(
             "\"([^\"]+)\"\\s*:\\s*\\{\\s*\"dtype\"\\s*:\\s*\"(\\w+)\"\\s*,\\s*\"shape\"\\s*:\\s*\\[([\\d,\\s]*)]\\s*,"
