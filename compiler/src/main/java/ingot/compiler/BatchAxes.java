@@ -14,9 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /// For every value of a graph, the axis that carries the rows of the batch as its outermost factor.
 ///
-/// [batch·time, width] carries it on axis 0, [heads, batch·time] on axis 1. The relation runs both ways through an op: a mask that is drawn from a
-/// counter knows nothing of the batch, but it is multiplied with something that does. It ends where the axis does: at sums over it, and
-/// at broadcasts that make it. Facts only grow, from nothing over "mixed" to an axis, until nothing changes.
+/// [batch·time, width] carries it on axis 0, [heads, batch·time] on axis 1. The relation runs both ways through an op:
+/// a mask that is drawn from a counter knows nothing of the batch, but it is multiplied with something that does. It
+/// ends where the axis does: at sums over it, and at broadcasts that make it. Facts only grow, from nothing over
+/// "mixed" to an axis, until nothing changes.
 final class BatchAxes {
     /// The value does not carry the batch.
     static final int NONE = -1;
@@ -73,11 +74,15 @@ final class BatchAxes {
             case Op.Dot op -> contracted(op) >= 0;
             case Op.ScatterAdd op -> {
                 int at = axis(op.updates()) - op.axis();
-                yield axis(op.updates()) >= 0 && at >= 0 && at < op.indices().shape().rank();
+                yield axis(op.updates()) >= 0
+                        && at >= 0
+                        && at < op.indices().shape().rank();
             }
             case Op.Convolution op -> axis(op.x()) == 1 && axis(op.kernel()) == 1;
             case Op.Composite op -> inside(value).isSum(output(op, 0));
-            case Op.Result op -> inside(op.composite()).isSum(output((Op.Composite) op.composite().op(), op.index()));
+            case Op.Result op ->
+                inside(op.composite())
+                        .isSum(output((Op.Composite) op.composite().op(), op.index()));
             case Op.Input _, Op.Weight _, Op.Constant _, Op.Iota _, Op.RandomBits _ -> false;
             case Op.Unary _, Op.Binary _, Op.Fma _, Op.Compare _, Op.Select _, Op.Convert _, Op.Bitcast _ -> false;
             case Op.Broadcast _, Op.Reshape _, Op.Transpose _, Op.Slice _, Op.Pad _, Op.Concatenate _ -> false;
@@ -105,10 +110,18 @@ final class BatchAxes {
             case Op.Broadcast op ->
                 tie(op.x(), y, a -> op.axes().get(a), r -> {
                     int source = op.axes().indexOf(r);
-                    return source >= 0 && op.x().shape().dim(source) == y.shape().dim(r) && batch > 1 ? source : NONE;
+                    return source >= 0
+                                    && op.x().shape().dim(source) == y.shape().dim(r)
+                                    && batch > 1
+                            ? source
+                            : NONE;
                 });
             case Op.Reshape op ->
-                tie(op.x(), y, a -> reshaped(op.x().shape(), a, y.shape()), r -> reshaped(y.shape(), r, op.x().shape()));
+                tie(
+                        op.x(),
+                        y,
+                        a -> reshaped(op.x().shape(), a, y.shape()),
+                        r -> reshaped(y.shape(), r, op.x().shape()));
             case Op.Transpose op -> tie(op.x(), y, op.permutation()::indexOf, op.permutation()::get);
             case Op.Slice op -> {
                 IntUnaryOperator whole = a -> y.shape().dim(a) == op.x().shape().dim(a) ? a : MIXED;
@@ -189,7 +202,11 @@ final class BatchAxes {
         List<Integer> freeA = free(op.a().shape(), op.batchA(), op.contractA());
         List<Integer> freeB = free(op.b().shape(), op.batchB(), op.contractB());
         int batches = op.batchA().size();
-        tie(op.a(), op.b(), a -> paired(op.contractA(), op.contractB(), a), b -> paired(op.contractB(), op.contractA(), b));
+        tie(
+                op.a(),
+                op.b(),
+                a -> paired(op.contractA(), op.contractB(), a),
+                b -> paired(op.contractB(), op.contractA(), b));
         tieFactor(op.a(), y, op.batchA(), freeA, 0, batches);
         tieFactor(op.b(), y, op.batchB(), freeB, freeA.size(), batches);
     }
@@ -223,29 +240,31 @@ final class BatchAxes {
     private void composite(Op.Composite op, Value y) {
         Graph definition = op.function().definition();
         List<Value> inputs = definition.inputs();
-        BatchAxes known = inside.get(y);
         Map<Value, Integer> seeds = new HashMap<>();
-        boolean news = known == null;
         for (int i = 0; i < inputs.size(); i++) {
             int axis = axis(op.operands().get(i));
             if (axis != NONE) {
                 seeds.put(inputs.get(i), axis);
-                news |= known != null && known.axis(inputs.get(i)) != axis;
             }
         }
-        if (news) {
-            try {
-                known = of(definition, seeds, batch);
-            } catch (IngotException e) {
-                throw new IngotException(e.getMessage() + " inside " + op.function().name() + where(y), e);
-            }
-            inside.put(y, known);
-            changed = true;
-        }
+        BatchAxes old = inside.get(y);
+        boolean same = old != null && seeds.entrySet().stream().allMatch(e -> old.axis(e.getKey()) == e.getValue());
+        BatchAxes known = old != null && same ? old : analyse(op, definition, seeds, y);
         for (int i = 0; i < inputs.size(); i++) {
             learn(op.operands().get(i), known, inputs.get(i));
         }
         learn(y, known, output(op, 0));
+    }
+
+    private BatchAxes analyse(Op.Composite op, Graph definition, Map<Value, Integer> seeds, Value y) {
+        try {
+            BatchAxes known = of(definition, seeds, batch);
+            inside.put(y, known);
+            changed = true;
+            return known;
+        } catch (IngotException e) {
+            throw new IngotException(e.getMessage() + " inside " + op.function().name() + where(y), e);
+        }
     }
 
     private void learn(Value value, BatchAxes definition, Value inner) {
@@ -307,12 +326,11 @@ final class BatchAxes {
     }
 
     private void rejectMixedSum(Value value) {
-        boolean sums =
-                switch (value.op()) {
-                    case Op.Reduce op -> op.kind() == Op.ReduceKind.SUM;
-                    case Op.Dot _, Op.ScatterAdd _, Op.AddAlong _, Op.Convolution _ -> true;
-                    case Op _ -> false;
-                };
+        boolean sums = switch (value.op()) {
+            case Op.Reduce op -> op.kind() == Op.ReduceKind.SUM;
+            case Op.Dot _, Op.ScatterAdd _, Op.AddAlong _, Op.Convolution _ -> true;
+            case Op _ -> false;
+        };
         for (Value operand : value.op().operands()) {
             Value by = mixedBy[operand.id()];
             if (sums && axis(operand) == MIXED && by != null) {
