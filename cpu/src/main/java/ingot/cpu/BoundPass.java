@@ -83,6 +83,9 @@ final class BoundPass {
         for (int from = done; from < n; from += Workspace.CHUNK) {
             scalar(bases, from, Math.min(Workspace.CHUNK, n - from), work);
         }
+        if (vector == null) {
+            compiled.worked(n);
+        }
     }
 
     private static void fill(long lanes, int identity) {

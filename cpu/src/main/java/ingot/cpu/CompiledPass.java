@@ -6,11 +6,17 @@ import org.jspecify.annotations.Nullable;
 final class CompiledPass {
     private final Pass pass;
     private final ScalarCode scalar;
+    private final int ops;
+    private final @Nullable Warmup warmup;
     private volatile @Nullable VectorCode vector;
+    private long work;
 
-    CompiledPass(Pass pass) {
+    /// `warmup` is told when the pass has done much work by scalar code; null: it stays as it is.
+    CompiledPass(Pass pass, @Nullable Warmup warmup) {
         this.pass = pass;
+        this.warmup = warmup;
         scalar = ScalarWriter.define(pass);
+        ops = pass.live().size();
     }
 
     Pass pass() {
@@ -28,5 +34,17 @@ final class CompiledPass {
 
     void useVectors(VectorCode code) {
         vector = code;
+    }
+
+    /// Counts elements done by scalar code. Threads may overwrite each other's count: it need not be exact.
+    void worked(int elements) {
+        if (warmup == null || work < 0) {
+            return;
+        }
+        work += (long) elements * ops;
+        if (work > Warmup.WORTH) {
+            work = Long.MIN_VALUE;
+            warmup.request(this);
+        }
     }
 }

@@ -1,0 +1,93 @@
+package ingot.cpu;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Kernel;
+import ingot.compiler.KernelInterpreter;
+import ingot.ir.DType;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/// Kernels as bytecode for this machine: every kernel is prepared once, its tiles run on the threads of a pool.
+///
+/// An executable runs one call at a time. Threads, vector width and the moment at which vector code takes over from scalar code change the
+/// speed and never a bit.
+public final class CpuBackend implements Backend {
+    private final Crew crew;
+    private final int lanes;
+    private final PassCache passes;
+    private final Map<Kernel, Executable> executables = new HashMap<>();
+
+    /// The vectors of this machine.
+    public CpuBackend(TilePool pool) {
+        this(pool, Simd.LANES);
+    }
+
+    /// `lanes`: floats per vector, 4, 8 or 16; 1 for scalar code, which needs no vector module.
+    public CpuBackend(TilePool pool, int lanes) {
+        this(pool, lanes, false);
+    }
+
+    /// `eager`: vector code from the first call, for tests.
+    CpuBackend(TilePool pool, int lanes, boolean eager) {
+        if (lanes != 1 && lanes != 4 && lanes != 8 && lanes != 16) {
+            throw new IllegalArgumentException("cpu backend: 1, 4, 8 or 16 lanes expected, got " + lanes);
+        }
+        this.lanes = lanes;
+        crew = new Crew(pool);
+        passes = new PassCache(lanes, eager);
+    }
+
+    @Override
+    public synchronized Executable prepare(Kernel kernel) {
+        return executables.computeIfAbsent(kernel, this::compile);
+    }
+
+    @Override
+    public String describe() {
+        return "cpu, " + crew.threads() + (crew.threads() == 1 ? " thread, " : " threads, ")
+                + (lanes == 1 ? "scalar code" : 32 * lanes + "-bit vectors");
+    }
+
+    private Executable compile(Kernel kernel) {
+        try {
+            return switch (kernel) {
+                case Kernel.Map map -> new MapExecutable(map, crew, passes);
+                case Kernel.Row row -> new RowExecutable(row, crew, passes);
+                case Kernel.Column column -> new ColumnExecutable(column, crew, passes);
+                case Kernel.Matmul matmul when isFloat(matmul) -> new MatmulExecutable(matmul, crew);
+                case Kernel.Gather gather when isNarrow(gather) -> new GatherExecutable(gather, crew, passes);
+                case Kernel.ScatterAdd scatter when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->
+                    new ScatterAddExecutable(scatter, crew, passes);
+                case Kernel.Matmul _, Kernel.Gather _, Kernel.ScatterAdd _, Kernel.Loop _ -> new Interpreted(kernel);
+            };
+        } catch (UnsupportedPassException e) {
+            return new Interpreted(kernel);
+        }
+    }
+
+    private static boolean isFloat(Kernel kernel) {
+        return layouts(kernel).allMatch(dtype -> dtype == DType.F32);
+    }
+
+    private static boolean isNarrow(Kernel kernel) {
+        return layouts(kernel).allMatch(dtype -> dtype == DType.F32 || dtype == DType.I32 || dtype == DType.BOOL);
+    }
+
+    private static Stream<DType> layouts(Kernel kernel) {
+        return Stream.concat(kernel.reads().stream(), kernel.writes().stream()).map(layout -> layout.dtype());
+    }
+
+    /// A kernel without code of its own, by the reference interpreter.
+    private record Interpreted(Kernel kernel) implements Executable {
+        @Override
+        public long scratchBytes() {
+            return 0;
+        }
+
+        @Override
+        public void run(long[] addresses, long scratch) {
+            KernelInterpreter.run(kernel, addresses);
+        }
+    }
+}
