@@ -18,9 +18,7 @@ import java.lang.classfile.Label;
 import java.lang.classfile.TypeKind;
 import java.lang.constant.ClassDesc;
 import java.lang.constant.MethodTypeDesc;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 /// Writes the bytecode of a pass as one plain loop over arrays: Java arithmetic, which HotSpot may vectorise by itself.
 final class ScalarWriter {
@@ -39,7 +37,7 @@ final class ScalarWriter {
 
     private final Pass pass;
     private final CodeBuilder code;
-    private final Map<Integer, Integer> locals = new HashMap<>();
+    private final int[] locals;
     private final int[] arrays;
     private final int i;
 
@@ -47,6 +45,7 @@ final class ScalarWriter {
         this.pass = pass;
         this.code = code;
         arrays = new int[pass.operands()];
+        locals = new int[pass.body().values().size()];
         i = code.allocateLocal(TypeKind.INT);
     }
 
@@ -126,7 +125,7 @@ final class ScalarWriter {
     private void store(Value value) {
         boolean isFloat = value.dtype() == DType.F32;
         int local = code.allocateLocal(isFloat ? TypeKind.FLOAT : TypeKind.INT);
-        locals.put(value.id(), local);
+        locals[value.id()] = local;
         if (isFloat) {
             code.fstore(local);
         } else {
@@ -142,9 +141,9 @@ final class ScalarWriter {
                 code.loadConstant(constant.data().getInt(0));
             }
         } else if (value.dtype() == DType.F32) {
-            code.fload(locals.get(value.id()));
+            code.fload(locals[value.id()]);
         } else {
-            code.iload(locals.get(value.id()));
+            code.iload(locals[value.id()]);
         }
     }
 

@@ -54,15 +54,17 @@ final class VectorWriter {
     private final int[] bases;
     private final int i;
     private final int offset;
-    private Map<Integer, Integer> locals = new HashMap<>();
-    private Map<Integer, ClassDesc> masks = new HashMap<>();
-    private final Map<Integer, Integer> scalars = new HashMap<>();
+    private final int[] locals;
+    private final int[] scalars;
+    private final Map<Integer, ClassDesc> masks = new HashMap<>();
 
     private VectorWriter(Pass pass, int lanes, CodeBuilder code) {
         this.pass = pass;
         this.lanes = lanes;
         this.code = code;
         bases = new int[pass.operands()];
+        locals = new int[pass.body().values().size()];
+        scalars = new int[locals.length];
         i = code.allocateLocal(TypeKind.INT);
         offset = code.allocateLocal(TypeKind.LONG);
     }
@@ -111,8 +113,6 @@ final class VectorWriter {
         int copies = pass.reductions().isEmpty() ? 1 : 16 / lanes;
         code.iload(i).i2l().iconst_2().lshl().lstore(offset);
         for (int copy = 0; copy < copies; copy++) {
-            locals = new HashMap<>();
-            masks = new HashMap<>();
             for (Value value : live) {
                 if (!(value.op() instanceof Op.Constant)) {
                     emit(value, copy);
@@ -155,7 +155,7 @@ final class VectorWriter {
             }
         }
         int local = code.allocateLocal(read.dtype() == DType.F32 ? TypeKind.FLOAT : TypeKind.INT);
-        scalars.put(value.id(), local);
+        scalars[value.id()] = local;
         if (read.dtype() == DType.F32) {
             code.fstore(local);
         } else {
@@ -243,7 +243,7 @@ final class VectorWriter {
 
     private void keep(Value value) {
         int local = code.allocateLocal(TypeKind.REFERENCE);
-        locals.put(value.id(), local);
+        locals[value.id()] = local;
         code.astore(local);
     }
 
@@ -258,7 +258,7 @@ final class VectorWriter {
                 }
             }
         } else {
-            code.aload(locals.get(value.id()));
+            code.aload(locals[value.id()]);
         }
     }
 
@@ -326,7 +326,7 @@ final class VectorWriter {
             }
             case COUNT -> {
                 species(INTS);
-                code.iload(scalars.get(value.id())).iload(i).iadd();
+                code.iload(scalars[value.id()]).iload(i).iadd();
                 if (copy > 0) {
                     code.loadConstant(copy * lanes).iadd();
                 }
@@ -339,9 +339,9 @@ final class VectorWriter {
                 ClassDesc type = floats ? FLOATS : INTS;
                 species(type);
                 if (floats) {
-                    code.fload(scalars.get(value.id()));
+                    code.fload(scalars[value.id()]);
                 } else {
-                    code.iload(scalars.get(value.id()));
+                    code.iload(scalars[value.id()]);
                 }
                 code.invokestatic(
                         type, "broadcast", MethodTypeDesc.of(type, SPECIES, floats ? CD_float : CD_int));

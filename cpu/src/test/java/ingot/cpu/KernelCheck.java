@@ -29,6 +29,8 @@ final class KernelCheck implements AutoCloseable {
     };
     private static final int[] INTS = {0, 1, -1, 2, 31, 32, -32, Integer.MIN_VALUE, Integer.MAX_VALUE, 0x3F800000};
 
+    private static final List<DType> NARROW = List.of(DType.F32, DType.I32, DType.BOOL);
+
     private record Variant(String name, Backend backend) {}
 
     private final List<TilePool> pools = new ArrayList<>();
@@ -73,6 +75,10 @@ final class KernelCheck implements AutoCloseable {
             for (Variant variant : variants) {
                 List<MemorySegment> actual = copy(arena, given);
                 Backend.Executable executable = variant.backend.prepare(kernel);
+                boolean narrow = layouts.stream().allMatch(layout -> NARROW.contains(layout.dtype()));
+                assertThat(executable.getClass().getSimpleName().equals("Interpreted"))
+                        .as("runs by the interpreter: " + kernel)
+                        .isEqualTo(!narrow);
                 MemorySegment scratch = arena.allocate(executable.scratchBytes() + 64, 64);
                 scratch.fill((byte) 0xA5);
                 executable.run(addresses(actual, origins), scratch.address());
