@@ -17,8 +17,9 @@ import java.lang.foreign.MemorySegment;
 
 /// A compiled pass on operands with known steps from one element to the next.
 ///
-/// Vector code reads and writes in place where operands are contiguous F32 or I32; other operands are packed chunk by chunk.
-/// What vectors leave over, and everything while there is no vector code, goes through heap arrays to scalar code.
+/// Vector code reads and writes in place where operands are contiguous F32 or I32; other operands are packed chunk by
+/// chunk. What vectors leave over, and everything while there is no vector code, goes through heap arrays to scalar
+/// code.
 final class BoundPass {
     private final CompiledPass compiled;
     private final int reads;
@@ -61,10 +62,13 @@ final class BoundPass {
         return compiled;
     }
 
-    /// Elements [0, n) of operands that start at `bases`: reads, writes, and 16 lanes for each reduction, which are set to the identity first.
+    /// Elements [0, n) of operands that start at `bases`: reads, writes, and 16 lanes for each reduction, which are set
+    /// to the identity first.
     void run(long[] bases, int n, Workspace work) {
         for (int r = 0; r < dtypes.length - reads - writes; r++) {
-            fill(bases[reads + writes + r], Lanes.identity(compiled.pass().reductions().get(r), dtypes[reads + writes + r]));
+            fill(
+                    bases[reads + writes + r],
+                    Lanes.identity(compiled.pass().reductions().get(r), dtypes[reads + writes + r]));
         }
         VectorCode vector = compiled.vector();
         int done = 0;

@@ -9,8 +9,8 @@ import java.util.List;
 
 /// A column kernel: rows are added one after the other into 16 accumulator rows, vectorised over columns.
 ///
-/// Many columns: every tile owns a block of columns from the first row to the result. Few columns: the lanes, which do not depend on each other,
-/// are divided among tiles, and a second round of tiles combines them.
+/// Many columns: every tile owns a block of columns from the first row to the result. Few columns: the lanes, which do
+/// not depend on each other, are divided among tiles, and a second round of tiles combines them.
 final class ColumnExecutable implements Backend.Executable {
     private static final int BLOCK = 512;
 
@@ -170,13 +170,11 @@ final class ColumnExecutable implements Backend.Executable {
         List<Source> sources = builder.sources();
         long[] steps = new long[sources.size() + writes];
         for (int k = 0; k < steps.length; k++) {
-            boolean scratchRow = k < sources.size()
-                    ? sources.get(k) instanceof Source.Stash
-                    : first == 0; // the accumulators
+            boolean scratchRow =
+                    k < sources.size() ? sources.get(k) instanceof Source.Stash : first == 0; // the accumulators
             steps[k] = scratchRow ? 4 : loops.innerSteps()[first + k];
         }
-        return cache.bind(
-                builder.build(source -> MapExecutable.kind(source, steps[sources.indexOf(source)])), steps);
+        return cache.bind(builder.build(source -> MapExecutable.kind(source, steps[sources.indexOf(source)])), steps);
     }
 
     @Override

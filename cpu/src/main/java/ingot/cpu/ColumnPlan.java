@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/// A column kernel as passes over columns: one that adds a row into the accumulators of its lane, the tree over 16 lanes, the addition of two
-/// segments, and one that makes the results.
+/// A column kernel as passes over columns: one that adds a row into the accumulators of its lane, the tree over 16
+/// lanes, the addition of two segments, and one that makes the results.
 ///
 /// Reduction r is `Stash` r: in the first pass the accumulator row, in the last the reduced row.
 final class ColumnPlan {
@@ -67,7 +67,8 @@ final class ColumnPlan {
         }
         return stashes.computeIfAbsent(value, _ -> {
             if (reduce.x().shape().rank() != kernel.space().rank()) {
-                throw new UnsupportedPassException("a column reduction of " + reduce.x().type());
+                throw new UnsupportedPassException(
+                        "a column reduction of " + reduce.x().type());
             }
             segments = reduce.segments();
             DType dtype = value.dtype() == DType.BOOL ? DType.I32 : value.dtype();

@@ -2,7 +2,8 @@ package ingot.cpu;
 
 import org.jspecify.annotations.Nullable;
 
-/// The code of a pass in its two forms, which give the same bits: scalar code from the start, vector code once it is worth it.
+/// The code of a pass in its two forms, which give the same bits: scalar code from the start, vector code once it is
+/// worth it.
 final class CompiledPass {
     private final Pass pass;
     private final ScalarCode scalar;
@@ -28,7 +29,8 @@ final class CompiledPass {
     }
 
     /// Null as long as scalar code is the better choice.
-    @Nullable VectorCode vector() {
+    @Nullable
+    VectorCode vector() {
         return vector;
     }
 

@@ -10,8 +10,8 @@ import java.util.stream.Stream;
 
 /// Kernels as bytecode for this machine: every kernel is prepared once, its tiles run on the threads of a pool.
 ///
-/// An executable runs one call at a time. Threads, vector width and the moment at which vector code takes over from scalar code change the
-/// speed and never a bit.
+/// An executable runs one call at a time. Threads, vector width and the moment at which vector code takes over from
+/// scalar code change the speed and never a bit.
 public final class CpuBackend implements Backend {
     private final Crew crew;
     private final int lanes;
@@ -57,7 +57,8 @@ public final class CpuBackend implements Backend {
                 case Kernel.Column column -> new ColumnExecutable(column, crew, passes);
                 case Kernel.Matmul matmul when isFloat(matmul) -> new MatmulExecutable(matmul, crew);
                 case Kernel.Gather gather when isNarrow(gather) -> new GatherExecutable(gather, crew, passes);
-                case Kernel.ScatterAdd scatter when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->
+                case Kernel.ScatterAdd scatter
+                when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->
                     new ScatterAddExecutable(scatter, crew, passes);
                 case Kernel.Matmul _, Kernel.Gather _, Kernel.ScatterAdd _, Kernel.Loop _ -> new Interpreted(kernel);
             };

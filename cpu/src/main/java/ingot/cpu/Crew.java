@@ -38,7 +38,8 @@ final class Crew {
         }
     }
 
-    /// Elements per tile of a job over `elements` that moves `bytes` for each: enough tiles for all threads to finish together.
+    /// Elements per tile of a job over `elements` that moves `bytes` for each: enough tiles for all threads to finish
+    /// together.
     long tileElements(long elements, long bytes) {
         long balanced = elements / (4L * threads());
         return Math.max(1, Math.min(TILE_BYTES / bytes, Math.max(LEAST, balanced)));

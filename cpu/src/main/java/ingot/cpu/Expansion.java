@@ -14,8 +14,8 @@ final class Expansion {
 
     static Value add(GraphBuilder graph, Op op) {
         return switch (op) {
-            case Op.Unary unary when unary.kind() == UnaryKind.SIGN && unary.x().dtype() == DType.I32 ->
-                sign(graph, unary.x());
+            case Op.Unary unary
+            when unary.kind() == UnaryKind.SIGN && unary.x().dtype() == DType.I32 -> sign(graph, unary.x());
             case Op.Unary _, Op.Binary _ -> MathExpansion.covers(op) ? MathExpansion.expand(graph, op) : graph.add(op);
             case Op.Fma _, Op.Compare _, Op.Select _, Op.Bitcast _ -> graph.add(op);
             case Op.Convert convert -> graph.convert(convert.x(), convert.to());

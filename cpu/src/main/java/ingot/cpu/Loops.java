@@ -43,7 +43,8 @@ record Loops(int[] outer, long[][] outerSteps, int inner, long[] innerSteps) {
                 move[k] = steps[k][axis];
             }
             int last = sizes.size() - 1;
-            if (last >= 0 && continues(moves.get(last), move, dims[axis])
+            if (last >= 0
+                    && continues(moves.get(last), move, dims[axis])
                     && (long) sizes.get(last) * dims[axis] <= Integer.MAX_VALUE) {
                 sizes.set(last, sizes.get(last) * dims[axis]);
                 moves.set(last, move);

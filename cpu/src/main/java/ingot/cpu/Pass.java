@@ -11,7 +11,8 @@ import java.util.List;
 
 /// One loop over an index i: what it reads, the pointwise ops between, what it writes and what it reduces over i.
 ///
-/// The body is a graph of scalars, the work at one i: its inputs are named `0`, `1`, … after `reads`, its outputs after `writes` and then
+/// The body is a graph of scalars, the work at one i: its inputs are named `0`, `1`, … after `reads`, its outputs after
+/// `writes` and then
 /// `reductions`. Nothing here depends on lengths or addresses, so that kernels of many shapes share the code of a pass.
 record Pass(Graph body, List<Port> reads, List<Port> writes, List<ReduceKind> reductions) {
     Pass {

@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 
 /// Turns values of a kernel's body into the scalar graph of one pass: the work at one index.
 ///
-/// Broadcasts vanish, iotas become counts, and elementary functions become the basic ops of the contract, so that scalar and vector code
-/// are the same by construction.
+/// Broadcasts vanish, iotas become counts, and elementary functions become the basic ops of the contract, so that
+/// scalar and vector code are the same by construction.
 final class PassBuilder {
     private final GraphBuilder graph = new GraphBuilder("pass");
     private final Map<Source, Value> reads = new LinkedHashMap<>();
@@ -60,7 +60,8 @@ final class PassBuilder {
                 if (constant.data().shape().elements() != 1) {
                     throw new UnsupportedPassException("a constant of shape " + value.shape());
                 }
-                yield graph.constant(Tensor.over(value.type().with(Shape.SCALAR), constant.data().data()));
+                yield graph.constant(Tensor.over(
+                        value.type().with(Shape.SCALAR), constant.data().data()));
             }
             default -> Expansion.add(graph, Operands.replace(value.op(), this::scalar));
         };
@@ -70,8 +71,7 @@ final class PassBuilder {
         Value value = reads.get(source);
         if (value == null) {
             supported(source.dtype());
-            value = graph.input(
-                    Integer.toString(reads.size()), new Type(source.dtype(), Shape.SCALAR));
+            value = graph.input(Integer.toString(reads.size()), new Type(source.dtype(), Shape.SCALAR));
             reads.put(source, value);
         }
         return value;
@@ -113,8 +113,12 @@ final class PassBuilder {
         Graph body = graph.build();
         return new Pass(
                 body,
-                sources().stream().map(s -> new Pass.Port(s.dtype(), kind.apply(s))).toList(),
-                writes.stream().map(v -> new Pass.Port(v.dtype(), Pass.Kind.EACH)).toList(),
+                sources().stream()
+                        .map(s -> new Pass.Port(s.dtype(), kind.apply(s)))
+                        .toList(),
+                writes.stream()
+                        .map(v -> new Pass.Port(v.dtype(), Pass.Kind.EACH))
+                        .toList(),
                 reductions);
     }
 

@@ -16,7 +16,8 @@ final class RowExecutable implements Backend.Executable, TileTask {
     private static final int MOST_ROWS = 256;
 
     /// A pass with its operands. `sources[k]` is where operand k lies, `rows[k]` the bytes it moves from row to row.
-    private record Stage(boolean alongRow, BoundPass pass, Source[] sources, long[] rows, int first, Reduced[] reduced) {}
+    private record Stage(
+            boolean alongRow, BoundPass pass, Source[] sources, long[] rows, int first, Reduced[] reduced) {}
 
     private record Reduced(ReduceKind kind, DType dtype, int slot) {}
 
@@ -60,7 +61,10 @@ final class RowExecutable implements Backend.Executable, TileTask {
         loops = Loops.over(outerDims, outerSteps.toArray(long[][]::new));
         stashRow = (4L * length + 63) / 64 * 64;
         int rows = loops.inner();
-        int widest = plan.steps().stream().mapToInt(s -> s.alongRow() ? operands(s).size() : 1).max().orElse(1);
+        int widest = plan.steps().stream()
+                .mapToInt(s -> s.alongRow() ? operands(s).size() : 1)
+                .max()
+                .orElse(1);
         block = block(rows, Math.max(64, 4L * length * (widest + plan.stashes())));
         blocks = rows == 0 ? 0 : (rows + block - 1) / block;
         units = loops.rows() * blocks;
@@ -127,12 +131,11 @@ final class RowExecutable implements Backend.Executable, TileTask {
         long[] rows = new long[operands.size()];
         for (int k = 0; k < inner.length; k++) {
             Source source = operands.get(k);
-            long row =
-                    switch (source) {
-                        case Source.Slot _ -> 4;
-                        case Source.Stash _ -> stashRow;
-                        default -> loops.innerSteps()[first + k];
-                    };
+            long row = switch (source) {
+                case Source.Slot _ -> 4;
+                case Source.Stash _ -> stashRow;
+                default -> loops.innerSteps()[first + k];
+            };
             rows[k] = row;
             inner[k] = !step.alongRow()
                     ? row
@@ -194,7 +197,8 @@ final class RowExecutable implements Backend.Executable, TileTask {
             for (int k = 0; k < stage.sources.length; k++) {
                 switch (stage.sources[k]) {
                     case Source.Slot(int index, _) -> at[stage.first + k] = own + index * slotBytes;
-                    case Source.Stash(int index, _) -> at[stage.first + k] = own + slots * slotBytes + index * stashBytes;
+                    case Source.Stash(int index, _) ->
+                        at[stage.first + k] = own + slots * slotBytes + index * stashBytes;
                     case Source.Argument _, Source.Count _ -> {}
                 }
             }
@@ -220,7 +224,8 @@ final class RowExecutable implements Backend.Executable, TileTask {
                 stage.pass.run(at, length, work);
                 for (int r = 0; r < stage.reduced.length; r++) {
                     Reduced reduced = stage.reduced[r];
-                    Lanes.finish(reduced.kind, reduced.dtype, lanes + 64L * r, own + reduced.slot * slotBytes + 4L * row);
+                    Lanes.finish(
+                            reduced.kind, reduced.dtype, lanes + 64L * r, own + reduced.slot * slotBytes + 4L * row);
                 }
                 for (int k = 0; k < stage.rows.length; k++) {
                     at[k] += stage.rows[k];

@@ -14,9 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /// A row kernel cut into passes at its reductions.
 ///
-/// The depth of a value is the number of reductions on the longest way to it. Stage d first computes the numbers of depth d (one per row, for a
-/// block of rows at a time), then runs along each row: it writes the elements of depth d and reduces them to numbers of depth d + 1.
-/// What a later stage needs of an earlier one is computed again, or stashed if that is expensive.
+/// The depth of a value is the number of reductions on the longest way to it. Stage d first computes the numbers of
+/// depth d (one per row, for a block of rows at a time), then runs along each row: it writes the elements of depth d
+/// and reduces them to numbers of depth d + 1. What a later stage needs of an earlier one is computed again, or stashed
+/// if that is expensive.
 final class RowPlan {
     /// From this many additions' worth of work on a value is stashed rather than computed again.
     private static final int EXPENSIVE = 10;
@@ -103,14 +104,16 @@ final class RowPlan {
         for (Value value : reduced.get(depth)) {
             Op.Reduce reduce = (Op.Reduce) value.op();
             Value x = builder.scalar(reduce.x());
-            builder.reduce(reduce.kind(), x.dtype() == DType.BOOL ? builder.graph().convert(x, DType.I32) : x);
+            builder.reduce(
+                    reduce.kind(), x.dtype() == DType.BOOL ? builder.graph().convert(x, DType.I32) : x);
             results.add(source(slots, value));
         }
         return new Step(true, builder, writes, results);
     }
 
     private Step numbers(int depth, List<Value> outputs) {
-        var builder = new PassBuilder(value -> value.op() instanceof Op.Reduce || depth(value) < depth ? slot(value) : null);
+        var builder =
+                new PassBuilder(value -> value.op() instanceof Op.Reduce || depth(value) < depth ? slot(value) : null);
         List<Source> writes = new ArrayList<>();
         for (int w = 0; w < outputs.size(); w++) {
             Value output = outputs.get(w);
@@ -146,7 +149,8 @@ final class RowPlan {
             slots.put(value, slot);
             if (value.op() instanceof Op.Reduce reduce) {
                 if (reduce.segments() != 1 || !isElement(reduce.x())) {
-                    throw new UnsupportedPassException("a row reduction of " + reduce.x().type());
+                    throw new UnsupportedPassException(
+                            "a row reduction of " + reduce.x().type());
                 }
                 reduced.get(depth(reduce.x())).add(value);
             } else {
@@ -198,15 +202,14 @@ final class RowPlan {
         }
         Integer known = costs.get(value);
         if (known == null) {
-            int cost =
-                    switch (value.op()) {
-                        case Op.Input _, Op.Iota _, Op.Broadcast _, Op.Constant _ -> 0;
-                        case Op.Unary op when op.kind() == UnaryKind.SQRT -> 6;
-                        case Op.Unary op -> op.kind().compareTo(UnaryKind.EXP) >= 0 && op.kind() != UnaryKind.NOT ? 20 : 1;
-                        case Op.Binary op when op.kind() == BinaryKind.POWER -> 60;
-                        case Op.Binary op -> op.kind() == BinaryKind.DIVIDE || op.kind() == BinaryKind.REMAINDER ? 6 : 1;
-                        default -> 1;
-                    };
+            int cost = switch (value.op()) {
+                case Op.Input _, Op.Iota _, Op.Broadcast _, Op.Constant _ -> 0;
+                case Op.Unary op when op.kind() == UnaryKind.SQRT -> 6;
+                case Op.Unary op -> op.kind().compareTo(UnaryKind.EXP) >= 0 && op.kind() != UnaryKind.NOT ? 20 : 1;
+                case Op.Binary op when op.kind() == BinaryKind.POWER -> 60;
+                case Op.Binary op -> op.kind() == BinaryKind.DIVIDE || op.kind() == BinaryKind.REMAINDER ? 6 : 1;
+                default -> 1;
+            };
             for (Value operand : value.op().operands()) {
                 cost = Math.min(1000, cost + cost(operand));
             }

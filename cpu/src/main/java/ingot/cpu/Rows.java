@@ -18,7 +18,10 @@ final class Rows {
     /// write = 0
     static Pass clear(DType dtype) {
         var builder = new PassBuilder(_ -> null);
-        builder.write(dtype == DType.F32 ? builder.graph().constant(0f) : builder.graph().constant(0));
+        builder.write(
+                dtype == DType.F32
+                        ? builder.graph().constant(0f)
+                        : builder.graph().constant(0));
         return builder.build(_ -> Pass.Kind.EACH);
     }
 
@@ -28,10 +31,9 @@ final class Rows {
         Value a = builder.read(new Source.Argument(0, dtype));
         Value b = builder.read(new Source.Argument(1, dtype));
         builder.write(new ColumnPlan.Reduction(ReduceKind.SUM, dtype).combine(builder, a, b));
-        return builder.build(source ->
-                source instanceof Source.Argument(int index, _) && index == 1 && step == 0
-                        ? Pass.Kind.SAME
-                        : Pass.Kind.EACH);
+        return builder.build(source -> source instanceof Source.Argument(int index, _) && index == 1 && step == 0
+                ? Pass.Kind.SAME
+                : Pass.Kind.EACH);
     }
 
     /// A pass over all of a row that has any number of axes; `bases` come back as they were.

@@ -29,8 +29,7 @@ final class ScalarWriter {
     private static final ClassDesc INTS = CD_int.arrayType();
     private static final MethodTypeDesc FF_F = MethodTypeDesc.of(CD_float, CD_float, CD_float);
     private static final MethodTypeDesc II_I = MethodTypeDesc.of(CD_int, CD_int, CD_int);
-    private static final MethodTypeDesc RUN =
-            MethodTypeDesc.of(CD_void, FLOATS.arrayType(), INTS.arrayType(), CD_int);
+    private static final MethodTypeDesc RUN = MethodTypeDesc.of(CD_void, FLOATS.arrayType(), INTS.arrayType(), CD_int);
     private static final int FLOAT_ARRAYS = 1;
     private static final int INT_ARRAYS = 2;
     private static final int N = 3;
@@ -51,13 +50,22 @@ final class ScalarWriter {
 
     static ScalarCode define(Pass pass) {
         byte[] bytes = ClassFile.of()
-                .build(ClassDesc.of("ingot.cpu.ScalarPass"), type -> type.withFlags(ClassFile.ACC_FINAL)
-                        .withInterfaceSymbols(ClassDesc.of("ingot.cpu.ScalarCode"))
-                        .withMethodBody("<init>", MethodTypeDesc.of(CD_void), 0, c -> c.aload(0)
-                                .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
-                                .return_())
-                        .withMethodBody(
-                                "run", RUN, ClassFile.ACC_PUBLIC, c -> new ScalarWriter(pass, c).body(pass.live())));
+                .build(
+                        ClassDesc.of("ingot.cpu.ScalarPass"),
+                        type -> type.withFlags(ClassFile.ACC_FINAL)
+                                .withInterfaceSymbols(ClassDesc.of("ingot.cpu.ScalarCode"))
+                                .withMethodBody(
+                                        "<init>",
+                                        MethodTypeDesc.of(CD_void),
+                                        0,
+                                        c -> c.aload(0)
+                                                .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
+                                                .return_())
+                                .withMethodBody(
+                                        "run",
+                                        RUN,
+                                        ClassFile.ACC_PUBLIC,
+                                        c -> new ScalarWriter(pass, c).body(pass.live())));
         return HiddenClasses.instance(bytes, ScalarCode.class);
     }
 
@@ -65,7 +73,10 @@ final class ScalarWriter {
         for (int k = 0; k < arrays.length; k++) {
             boolean isFloat = dtype(k) == DType.F32;
             arrays[k] = code.allocateLocal(TypeKind.REFERENCE);
-            code.aload(isFloat ? FLOAT_ARRAYS : INT_ARRAYS).loadConstant(k).aaload().astore(arrays[k]);
+            code.aload(isFloat ? FLOAT_ARRAYS : INT_ARRAYS)
+                    .loadConstant(k)
+                    .aaload()
+                    .astore(arrays[k]);
         }
         for (Value value : live) {
             if (value.op() instanceof Op.Input input && !perElement(input)) {
@@ -188,7 +199,10 @@ final class ScalarWriter {
                 ClassDesc type = isFloat ? CD_float : CD_int;
                 code.invokestatic(MATH, "abs", MethodTypeDesc.of(type, type));
             }
-            case SQRT -> code.f2d().invokestatic(MATH, "sqrt", MethodTypeDesc.of(CD_double, CD_double)).d2f();
+            case SQRT ->
+                code.f2d()
+                        .invokestatic(MATH, "sqrt", MethodTypeDesc.of(CD_double, CD_double))
+                        .d2f();
             case NOT -> code.loadConstant(op.x().dtype() == DType.BOOL ? 1 : -1).ixor();
             default -> throw new IllegalArgumentException("pass: no code for " + op);
         }

@@ -6,11 +6,11 @@ import static ingot.cpu.Memory.putInt;
 import ingot.compiler.Backend;
 import ingot.compiler.Kernel;
 import ingot.ir.DType;
-import ingot.ir.Op.ReduceKind;
 import ingot.ir.Shape;
 import java.util.Arrays;
 
-/// A scatter-add kernel: sorts the positions by row, stably, then every tile owns some rows and adds their updates in order.
+/// A scatter-add kernel: sorts the positions by row, stably, then every tile owns some rows and adds their updates in
+/// order.
 final class ScatterAddExecutable implements Backend.Executable {
     private static final int OUT = 0;
     private static final int UPDATES = 1;

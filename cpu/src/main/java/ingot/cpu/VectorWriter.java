@@ -24,10 +24,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Writes the bytecode of a pass with the Vector API: one small method, so that HotSpot compiles it as a unit with nothing boxed.
+/// Writes the bytecode of a pass with the Vector API: one small method, so that HotSpot compiles it as a unit with
+/// nothing boxed.
 ///
-/// A value is a FloatVector, an IntVector or, for BOOL, a VectorMask of the lane type it came from. With reductions the loop advances by 16
-/// elements whatever the vector width: element i belongs to lane i mod 16 on every machine.
+/// A value is a FloatVector, an IntVector or, for BOOL, a VectorMask of the lane type it came from. With reductions the
+/// loop advances by 16 elements whatever the vector width: element i belongs to lane i mod 16 on every machine.
 final class VectorWriter {
     private static final String PACKAGE = "jdk.incubator.vector.";
     private static final ClassDesc VECTOR = ClassDesc.of(PACKAGE + "Vector");
@@ -71,29 +72,42 @@ final class VectorWriter {
 
     static VectorCode define(Pass pass, int lanes) {
         byte[] bytes = ClassFile.of()
-                .build(ClassDesc.of("ingot.cpu.VectorPass"), type -> type.withFlags(ClassFile.ACC_FINAL)
-                        .withInterfaceSymbols(ClassDesc.of("ingot.cpu.VectorCode"))
-                        .withMethodBody("<init>", MethodTypeDesc.of(CD_void), 0, c -> c.aload(0)
-                                .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
-                                .return_())
-                        .withMethodBody(
-                                "run",
-                                RUN,
-                                ClassFile.ACC_PUBLIC,
-                                c -> new VectorWriter(pass, lanes, c).body(pass.live())));
+                .build(
+                        ClassDesc.of("ingot.cpu.VectorPass"),
+                        type -> type.withFlags(ClassFile.ACC_FINAL)
+                                .withInterfaceSymbols(ClassDesc.of("ingot.cpu.VectorCode"))
+                                .withMethodBody(
+                                        "<init>",
+                                        MethodTypeDesc.of(CD_void),
+                                        0,
+                                        c -> c.aload(0)
+                                                .invokespecial(CD_Object, "<init>", MethodTypeDesc.of(CD_void))
+                                                .return_())
+                                .withMethodBody(
+                                        "run",
+                                        RUN,
+                                        ClassFile.ACC_PUBLIC,
+                                        c -> new VectorWriter(pass, lanes, c).body(pass.live())));
         return HiddenClasses.instance(bytes, VectorCode.class);
     }
 
     /// False for the ops no vector unit has: such a pass runs as scalar code.
     static boolean supports(Pass pass) {
-        return pass.live().stream().allMatch(value -> !(value.op() instanceof Op.Binary op)
-                || op.kind() != BinaryKind.REMAINDER && (op.kind() != BinaryKind.DIVIDE || value.dtype() == DType.F32));
+        return pass.live().stream()
+                .allMatch(value -> !(value.op() instanceof Op.Binary op)
+                        || op.kind() != BinaryKind.REMAINDER
+                                && (op.kind() != BinaryKind.DIVIDE || value.dtype() == DType.F32));
     }
 
     private void body(List<Value> live) {
         for (int k = 0; k < bases.length; k++) {
             bases[k] = code.allocateLocal(TypeKind.LONG);
-            code.aload(BASES).loadConstant(k).laload().loadConstant(Memory.MASK).land().lstore(bases[k]);
+            code.aload(BASES)
+                    .loadConstant(k)
+                    .laload()
+                    .loadConstant(Memory.MASK)
+                    .land()
+                    .lstore(bases[k]);
         }
         for (Value value : live) {
             if (value.op() instanceof Op.Input input) {
@@ -137,7 +151,8 @@ final class VectorWriter {
         code.return_();
     }
 
-    /// A read that is the same for every i: loaded before the loop, repeated inside, from where HotSpot moves it out again.
+    /// A read that is the same for every i: loaded before the loop, repeated inside, from where HotSpot moves it out
+    /// again.
     private void scalar(Value value, int port) {
         Port read = pass.reads().get(port);
         switch (read.kind()) {
@@ -201,8 +216,7 @@ final class VectorWriter {
         ClassDesc type = dtype == DType.F32 ? FLOATS : INTS;
         species(type);
         pushAddress();
-        code.invokestatic(
-                type, "fromMemorySegment", MethodTypeDesc.of(type, SPECIES, SEGMENT, CD_long, ORDER));
+        code.invokestatic(type, "fromMemorySegment", MethodTypeDesc.of(type, SPECIES, SEGMENT, CD_long, ORDER));
     }
 
     private void into(ClassDesc type) {
@@ -343,8 +357,7 @@ final class VectorWriter {
                 } else {
                     code.iload(scalars[value.id()]);
                 }
-                code.invokestatic(
-                        type, "broadcast", MethodTypeDesc.of(type, SPECIES, floats ? CD_float : CD_int));
+                code.invokestatic(type, "broadcast", MethodTypeDesc.of(type, SPECIES, floats ? CD_float : CD_int));
             }
         }
         if (read.dtype() == DType.BOOL) {
@@ -360,14 +373,13 @@ final class VectorWriter {
             return;
         }
         ClassDesc type = value.dtype() == DType.F32 ? FLOATS : INTS;
-        String method =
-                switch (op.kind()) {
-                    case NEGATE -> "neg";
-                    case ABS -> "abs";
-                    case SQRT -> "sqrt";
-                    case NOT -> "not";
-                    default -> throw new IllegalArgumentException("pass: no code for " + op);
-                };
+        String method = switch (op.kind()) {
+            case NEGATE -> "neg";
+            case ABS -> "abs";
+            case SQRT -> "sqrt";
+            case NOT -> "not";
+            default -> throw new IllegalArgumentException("pass: no code for " + op);
+        };
         code.invokevirtual(type, method, MethodTypeDesc.of(type));
     }
 
@@ -380,14 +392,13 @@ final class VectorWriter {
             return;
         }
         ClassDesc type = value.dtype() == DType.F32 ? FLOATS : INTS;
-        String lanewise =
-                switch (op.kind()) {
-                    case SHIFT_LEFT -> "LSHL";
-                    case SHIFT_RIGHT -> "ASHR";
-                    case SHIFT_RIGHT_UNSIGNED -> "LSHR";
-                    case XOR -> "XOR";
-                    default -> "";
-                };
+        String lanewise = switch (op.kind()) {
+            case SHIFT_LEFT -> "LSHL";
+            case SHIFT_RIGHT -> "ASHR";
+            case SHIFT_RIGHT_UNSIGNED -> "LSHR";
+            case XOR -> "XOR";
+            default -> "";
+        };
         if (!lanewise.isEmpty()) {
             code.getstatic(OPERATORS, lanewise, op.kind() == BinaryKind.XOR ? OPERATORS.nested("Associative") : BINARY);
             if (op.b().op() instanceof Op.Constant constant) {
@@ -400,18 +411,17 @@ final class VectorWriter {
             return;
         }
         get(op.b());
-        String method =
-                switch (op.kind()) {
-                    case ADD -> "add";
-                    case SUBTRACT -> "sub";
-                    case MULTIPLY -> "mul";
-                    case DIVIDE -> "div";
-                    case MIN -> "min";
-                    case MAX -> "max";
-                    case AND -> "and";
-                    case OR -> "or";
-                    default -> throw new IllegalArgumentException("pass: no vector code for " + op);
-                };
+        String method = switch (op.kind()) {
+            case ADD -> "add";
+            case SUBTRACT -> "sub";
+            case MULTIPLY -> "mul";
+            case DIVIDE -> "div";
+            case MIN -> "min";
+            case MAX -> "max";
+            case AND -> "and";
+            case OR -> "or";
+            default -> throw new IllegalArgumentException("pass: no vector code for " + op);
+        };
         code.invokevirtual(type, method, MethodTypeDesc.of(type, VECTOR));
     }
 
@@ -425,15 +435,14 @@ final class VectorWriter {
     }
 
     private void combine(ReduceKind kind, ClassDesc type) {
-        String method =
-                switch (kind) {
-                    case SUM -> "add";
-                    case PRODUCT -> "mul";
-                    case MIN -> "min";
-                    case MAX -> "max";
-                    case AND -> "and";
-                    case OR -> "or";
-                };
+        String method = switch (kind) {
+            case SUM -> "add";
+            case PRODUCT -> "mul";
+            case MIN -> "min";
+            case MAX -> "max";
+            case AND -> "and";
+            case OR -> "or";
+        };
         code.invokevirtual(type, method, MethodTypeDesc.of(type, VECTOR));
     }
 
@@ -472,12 +481,11 @@ final class VectorWriter {
             code.invokevirtual(MASK, "not", MethodTypeDesc.of(MASK));
         }
         get(b, family(a));
-        String method =
-                switch (op.kind()) {
-                    case EQUAL, NOT_EQUAL -> "xor";
-                    case LESS, GREATER -> "and";
-                    case LESS_EQUAL, GREATER_EQUAL -> "or";
-                };
+        String method = switch (op.kind()) {
+            case EQUAL, NOT_EQUAL -> "xor";
+            case LESS, GREATER -> "and";
+            case LESS_EQUAL, GREATER_EQUAL -> "or";
+        };
         code.invokevirtual(MASK, method, MASKS);
     }
 

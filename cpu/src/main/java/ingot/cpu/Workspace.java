@@ -3,7 +3,8 @@ package ingot.cpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/// What one worker needs between memory and code: short arrays for scalar code, packed operands for vector code, address lists.
+/// What one worker needs between memory and code: short arrays for scalar code, packed operands for vector code,
+/// address lists.
 ///
 /// One per worker and backend, grown when kernels are prepared, so that running allocates nothing.
 final class Workspace {

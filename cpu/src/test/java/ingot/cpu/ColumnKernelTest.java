@@ -50,8 +50,12 @@ class ColumnKernelTest {
         return new Kernel.Column(
                 b.build(),
                 space,
-                strided ? KernelCheck.layouts(reads, true, random) : reads.stream().map(Layout::rowMajor).toList(),
-                strided ? KernelCheck.layouts(writes, false, random) : writes.stream().map(Layout::rowMajor).toList());
+                strided
+                        ? KernelCheck.layouts(reads, true, random)
+                        : reads.stream().map(Layout::rowMajor).toList(),
+                strided
+                        ? KernelCheck.layouts(writes, false, random)
+                        : writes.stream().map(Layout::rowMajor).toList());
     }
 
     @ParameterizedTest
@@ -80,7 +84,12 @@ class ColumnKernelTest {
     void strided() {
         for (int round = 0; round < 30; round++) {
             CHECK.same(
-                    gradients(1 + round % 3, true, (1 + round % 3) * (1 + random.nextInt(20)), 1 + random.nextInt(9), 1 + random.nextInt(40)),
+                    gradients(
+                            1 + round % 3,
+                            true,
+                            (1 + round % 3) * (1 + random.nextInt(20)),
+                            1 + random.nextInt(9),
+                            1 + random.nextInt(40)),
                     random);
         }
     }
@@ -98,8 +107,9 @@ class ColumnKernelTest {
             } catch (IngotException e) {
                 continue; // not defined for this dtype
             }
-            List<Layout> writes =
-                    KernelCheck.outputs(b.build()).stream().map(Layout::rowMajor).toList();
+            List<Layout> writes = KernelCheck.outputs(b.build()).stream()
+                    .map(Layout::rowMajor)
+                    .toList();
             CHECK.same(new Kernel.Column(b.build(), space, List.of(Layout.rowMajor(type)), writes), random);
         }
     }

@@ -38,10 +38,12 @@ class IndexKernelTest {
     @Test
     void gatherScalars() {
         CHECK.same(
-                new Kernel.Gather(Layout.rowMajor(Type.f32(30)), Layout.rowMajor(Type.i32(91)), Layout.rowMajor(Type.f32(91))),
+                new Kernel.Gather(
+                        Layout.rowMajor(Type.f32(30)), Layout.rowMajor(Type.i32(91)), Layout.rowMajor(Type.f32(91))),
                 random);
         CHECK.same(
-                new Kernel.Gather(Layout.rowMajor(Type.f32(30, 5)), Layout.rowMajor(Type.i32()), Layout.rowMajor(Type.f32(5))),
+                new Kernel.Gather(
+                        Layout.rowMajor(Type.f32(30, 5)), Layout.rowMajor(Type.i32()), Layout.rowMajor(Type.f32(5))),
                 random);
     }
 

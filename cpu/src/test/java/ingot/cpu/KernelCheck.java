@@ -21,11 +21,33 @@ import java.util.List;
 import java.util.Random;
 import java.util.function.BiFunction;
 
-/// Runs kernels on backends of all kinds and compares every byte of the operands with what the interpreter leaves there.
+/// Runs kernels on backends of all kinds and compares every byte of the operands with what the interpreter leaves
+/// there.
 final class KernelCheck implements AutoCloseable {
     private static final float[] SPECIAL = {
-        0f, -0f, 1f, -1f, Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY, Float.MIN_VALUE, -Float.MIN_VALUE,
-        1e-40f, -3e-39f, Float.MAX_VALUE, -Float.MAX_VALUE, 0.5f, -0.5f, 1.5f, 2.5f, 0x1p23f, -0x1p24f, 3e9f, -3e9f, 88f, -104f
+        0f,
+        -0f,
+        1f,
+        -1f,
+        Float.NaN,
+        Float.POSITIVE_INFINITY,
+        Float.NEGATIVE_INFINITY,
+        Float.MIN_VALUE,
+        -Float.MIN_VALUE,
+        1e-40f,
+        -3e-39f,
+        Float.MAX_VALUE,
+        -Float.MAX_VALUE,
+        0.5f,
+        -0.5f,
+        1.5f,
+        2.5f,
+        0x1p23f,
+        -0x1p24f,
+        3e9f,
+        -3e9f,
+        88f,
+        -104f
     };
     private static final int[] INTS = {0, 1, -1, 2, 31, 32, -32, Integer.MIN_VALUE, Integer.MAX_VALUE, 0x3F800000};
 
@@ -83,7 +105,11 @@ final class KernelCheck implements AutoCloseable {
                 scratch.fill((byte) 0xA5);
                 executable.run(addresses(actual, origins), scratch.address());
                 for (int k = 0; k < given.size(); k++) {
-                    compare(variant.name + ", operand " + k + " of\n" + kernel, layouts.get(k).dtype(), expected.get(k), actual.get(k));
+                    compare(
+                            variant.name + ", operand " + k + " of\n" + kernel,
+                            layouts.get(k).dtype(),
+                            expected.get(k),
+                            actual.get(k));
                 }
             }
         }
@@ -96,9 +122,13 @@ final class KernelCheck implements AutoCloseable {
         if (dtype != DType.F32) {
             long at = expected.mismatch(actual) / dtype.bytes() * dtype.bytes();
             if (dtype == DType.I32) {
-                assertThat(actual.get(ValueLayout.JAVA_INT, at)).as(what).isEqualTo(expected.get(ValueLayout.JAVA_INT, at));
+                assertThat(actual.get(ValueLayout.JAVA_INT, at))
+                        .as(what)
+                        .isEqualTo(expected.get(ValueLayout.JAVA_INT, at));
             }
-            assertThat(actual.get(ValueLayout.JAVA_BYTE, at)).as(what).isEqualTo(expected.get(ValueLayout.JAVA_BYTE, at));
+            assertThat(actual.get(ValueLayout.JAVA_BYTE, at))
+                    .as(what)
+                    .isEqualTo(expected.get(ValueLayout.JAVA_BYTE, at));
         }
         for (long at = 0; at < expected.byteSize(); at += 4) {
             float e = expected.get(ValueLayout.JAVA_FLOAT, at);
@@ -139,10 +169,11 @@ final class KernelCheck implements AutoCloseable {
         for (long i = 0; i < memory.byteSize() / dtype.bytes(); i++) {
             switch (dtype) {
                 case F32 -> memory.setAtIndex(ValueLayout.JAVA_FLOAT, i, number(random));
-                case I32 -> memory.setAtIndex(
-                        ValueLayout.JAVA_INT,
-                        i,
-                        random.nextInt(4) == 0 ? INTS[random.nextInt(INTS.length)] : random.nextInt(64) - 16);
+                case I32 ->
+                    memory.setAtIndex(
+                            ValueLayout.JAVA_INT,
+                            i,
+                            random.nextInt(4) == 0 ? INTS[random.nextInt(INTS.length)] : random.nextInt(64) - 16);
                 default -> memory.set(ValueLayout.JAVA_BYTE, i, (byte) random.nextInt(2));
             }
         }

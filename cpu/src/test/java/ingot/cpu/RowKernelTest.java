@@ -64,7 +64,8 @@ class RowKernelTest {
         }
 
         Value spread(Value x) {
-            return b.broadcast(x, space, IntStream.range(0, space.rank() - 1).boxed().toList());
+            return b.broadcast(
+                    x, space, IntStream.range(0, space.rank() - 1).boxed().toList());
         }
 
         void output(Value value) {
@@ -76,7 +77,9 @@ class RowKernelTest {
                     b.build(),
                     space,
                     reads.stream().map(Layout::rowMajor).toList(),
-                    KernelCheck.outputs(b.build()).stream().map(Layout::rowMajor).toList());
+                    KernelCheck.outputs(b.build()).stream()
+                            .map(Layout::rowMajor)
+                            .toList());
         }
 
         Kernel.Row strided(Random random) {
@@ -136,8 +139,14 @@ class RowKernelTest {
     @Test
     void stridedRows() {
         for (int round = 0; round < 25; round++) {
-            CHECK.same(softmax(1 + random.nextInt(4), 1 + random.nextInt(9), 1 + random.nextInt(70)).strided(random), random);
-            CHECK.same(layerNorm(1 + random.nextInt(9), 1 + random.nextInt(3), 1 + random.nextInt(70)).strided(random), random);
+            CHECK.same(
+                    softmax(1 + random.nextInt(4), 1 + random.nextInt(9), 1 + random.nextInt(70))
+                            .strided(random),
+                    random);
+            CHECK.same(
+                    layerNorm(1 + random.nextInt(9), 1 + random.nextInt(3), 1 + random.nextInt(70))
+                            .strided(random),
+                    random);
         }
     }
 

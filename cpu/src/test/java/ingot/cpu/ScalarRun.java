@@ -48,7 +48,8 @@ final class ScalarRun {
         column.output("0", column.add(new Op.Reduce(ReduceKind.SUM, column.input("0", type), List.of(0), 4)));
 
         return List.of(
-                KernelCheck.map(space, List.of(DType.F32, DType.F32), (b, v) -> b.add(b.exp(v.get(0)), b.erf(v.get(1)))),
+                KernelCheck.map(
+                        space, List.of(DType.F32, DType.F32), (b, v) -> b.add(b.exp(v.get(0)), b.erf(v.get(1)))),
                 new Kernel.Row(row.build(), space, List.of(dense), List.of(dense)),
                 new Kernel.Column(column.build(), space, List.of(dense), List.of(Layout.rowMajor(Type.f32(77)))),
                 new Kernel.Matmul(

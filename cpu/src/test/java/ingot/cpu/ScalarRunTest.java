@@ -44,7 +44,14 @@ class ScalarRunTest {
     private static String classPath() {
         String modules = System.getProperty("jdk.module.path", "");
         String classes = System.getProperty("java.class.path", "");
-        return modules + java.io.File.pathSeparator + classes + java.io.File.pathSeparator
-                + Path.of(ScalarRun.class.getProtectionDomain().getCodeSource().getLocation().getPath());
+        return modules
+                + java.io.File.pathSeparator
+                + classes
+                + java.io.File.pathSeparator
+                + Path.of(ScalarRun.class
+                        .getProtectionDomain()
+                        .getCodeSource()
+                        .getLocation()
+                        .getPath());
     }
 }

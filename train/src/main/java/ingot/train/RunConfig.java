@@ -38,7 +38,8 @@ public record RunConfig(
         }
 
         public GptConfig gpt(int vocabulary) {
-            GptConfig sizes = GptConfig.of(vocabulary, context, width, layers, heads).withDropout(dropout);
+            GptConfig sizes =
+                    GptConfig.of(vocabulary, context, width, layers, heads).withDropout(dropout);
             return new GptConfig(
                     sizes.vocabulary(),
                     sizes.context(),
@@ -55,8 +56,8 @@ public record RunConfig(
         }
     }
 
-    /// Where the text comes from: a file, a folder, `maven:…` or `npm:…`; `include` are globs; `heldOut` is the fraction of files
-    /// that training never sees.
+    /// Where the text comes from: a file, a folder, `maven:…` or `npm:…`; `include` are globs; `heldOut` is the
+    /// fraction of files that training never sees.
     public record DataConfig(String corpus, List<String> include, double heldOut) {
         public DataConfig {
             include = List.copyOf(include);
@@ -90,7 +91,8 @@ public record RunConfig(
     /// How it is trained.
     ///
     /// `batch` sequences make a step, in shards of `shard` sequences: these two decide the bits. `microBatch` sequences are computed at a time
-    /// (0: the whole batch): less memory, the same bits. `clip` 0: no clipping. Exactly one of `steps` and `epochs` is positive.
+    /// (0: the whole batch): less memory, the same bits. `clip` 0: no clipping. Exactly one of `steps` and `epochs` is
+    /// positive.
     public record TrainConfig(
             long steps,
             double epochs,
@@ -116,7 +118,8 @@ public record RunConfig(
         public TrainConfig {
             require(
                     steps >= 0 && epochs >= 0 && (steps > 0) != (epochs > 0),
-                    "train expected either steps or epochs to be positive, got steps " + steps + " and epochs " + epochs);
+                    "train expected either steps or epochs to be positive, got steps " + steps + " and epochs "
+                            + epochs);
             require(batch >= 1, "train.batch expected at least 1, got " + batch);
             require(
                     shard >= 1 && batch % shard == 0,
@@ -130,7 +133,9 @@ public record RunConfig(
                                     && Integer.bitCount(microBatch / shard) == 1),
                     "train.micro-batch expected 0 (the whole batch), or train.shard (" + shard
                             + ") times a power of two below train.batch (" + batch + "), got " + microBatch);
-            require(learningRate > 0 && Double.isFinite(learningRate), "train.learning-rate expected above 0, got " + learningRate);
+            require(
+                    learningRate > 0 && Double.isFinite(learningRate),
+                    "train.learning-rate expected above 0, got " + learningRate);
             require(warmup >= 0, "train.warmup expected at least 0, got " + warmup);
             require(
                     floor >= 0 && floor <= learningRate,
@@ -141,7 +146,9 @@ public record RunConfig(
             require(epsilon > 0, "train.epsilon expected above 0, got " + epsilon);
             require(momentum >= 0 && momentum < 1, "train.momentum expected 0 to below 1, got " + momentum);
             require(clip >= 0, "train.clip expected at least 0 (0: none), got " + clip);
-            require(evaluateEvery >= 0, "train.evaluate-every expected at least 0 (0: only at the end), got " + evaluateEvery);
+            require(
+                    evaluateEvery >= 0,
+                    "train.evaluate-every expected at least 0 (0: only at the end), got " + evaluateEvery);
             require(
                     checkpointEvery >= 0,
                     "train.checkpoint-every expected at least 0 (0: only at the end), got " + checkpointEvery);
@@ -160,8 +167,8 @@ public record RunConfig(
         /// The learning rate of a run of `total` steps.
         public Schedule rate(long total) {
             if (warmup > total) {
-                throw new IngotException(
-                        "configuration: train.warmup expected at most the " + total + " steps of the run, got " + warmup);
+                throw new IngotException("configuration: train.warmup expected at most the " + total
+                        + " steps of the run, got " + warmup);
             }
             return switch (schedule) {
                 case COSINE -> Schedule.cosine(learningRate, warmup, total, floor);
@@ -227,7 +234,10 @@ public record RunConfig(
         m.end();
 
         Section d = root.section("data");
-        require(d.has("corpus"), "data.corpus is missing: a file, a folder, maven:group:artifact:version:jar:sources or npm:name@version");
+        require(
+                d.has("corpus"),
+                "data.corpus is missing: a file, a folder, maven:group:artifact:version:jar:sources or"
+                        + " npm:name@version");
         DataConfig data = new DataConfig(d.text("corpus", ""), d.texts("include", List.of()), d.real("held-out", 0.1));
         d.end();
 
@@ -312,12 +322,20 @@ public record RunConfig(
         return YAML.writeValueAsString(root);
     }
 
-    /// The keys that decide the bits of a run, as `key: value` lines: what a resumed run must share with the one that began.
+    /// The keys that decide the bits of a run, as `key: value` lines: what a resumed run must share with the one that
+    /// began.
     public List<String> identity() {
         List<String> lines = new ArrayList<>();
         for (String line : toYaml().lines().toList()) {
             String key = line.strip();
-            boolean free = List.of("run:", "threads:", "micro-batch:", "recompute:", "evaluate-every:", "checkpoint-every:", "log-every:")
+            boolean free = List.of(
+                            "run:",
+                            "threads:",
+                            "micro-batch:",
+                            "recompute:",
+                            "evaluate-every:",
+                            "checkpoint-every:",
+                            "log-every:")
                     .stream()
                     .anyMatch(key::startsWith);
             if (!free) {

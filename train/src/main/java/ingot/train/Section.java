@@ -121,8 +121,8 @@ final class Section {
             }
             names.add(kebab(constant));
         }
-        throw new IngotException("configuration: " + name(key) + " expected one of " + String.join(", ", names)
-                + ", got " + text);
+        throw new IngotException(
+                "configuration: " + name(key) + " expected one of " + String.join(", ", names) + ", got " + text);
     }
 
     /// Call last: whatever is left is an error that names the nearest key.
