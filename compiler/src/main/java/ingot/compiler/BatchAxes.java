@@ -1,5 +1,6 @@
 package ingot.compiler;
 
+import ingot.ir.Function;
 import ingot.ir.Graph;
 import ingot.ir.IngotException;
 import ingot.ir.Op;
@@ -29,11 +30,16 @@ final class BatchAxes {
     private final int[] axes;
     private final @Nullable Value[] mixedBy;
     private final Map<Value, BatchAxes> inside = new HashMap<>();
+    private final Map<Call, BatchAxes> analysed;
     private boolean changed;
 
-    private BatchAxes(Graph graph, int batch) {
+    /// A function and where the batch enters it: the layers of a model are the same few calls again and again.
+    private record Call(Function function, List<Integer> operandAxes) {}
+
+    private BatchAxes(Graph graph, int batch, Map<Call, BatchAxes> analysed) {
         this.graph = graph;
         this.batch = batch;
+        this.analysed = analysed;
         this.axes = new int[graph.values().size()];
         this.mixedBy = new Value[axes.length];
         Arrays.fill(axes, NONE);
@@ -41,7 +47,11 @@ final class BatchAxes {
 
     /// `seeds`: where the batch enters; `batch`: its number of rows. Of one row, sizes say nothing: only what follows from the seeds is found.
     static BatchAxes of(Graph graph, Map<Value, Integer> seeds, int batch) {
-        BatchAxes found = new BatchAxes(graph, batch);
+        return of(graph, seeds, batch, new HashMap<>());
+    }
+
+    private static BatchAxes of(Graph graph, Map<Value, Integer> seeds, int batch, Map<Call, BatchAxes> analysed) {
+        BatchAxes found = new BatchAxes(graph, batch, analysed);
         seeds.forEach(found::mark);
         do {
             found.changed = false;
@@ -240,30 +250,42 @@ final class BatchAxes {
     private void composite(Op.Composite op, Value y) {
         Graph definition = op.function().definition();
         List<Value> inputs = definition.inputs();
-        Map<Value, Integer> seeds = new HashMap<>();
-        for (int i = 0; i < inputs.size(); i++) {
-            int axis = axis(op.operands().get(i));
-            if (axis != NONE) {
-                seeds.put(inputs.get(i), axis);
-            }
+        List<Integer> operandAxes = op.operands().stream().map(this::axis).toList();
+        BatchAxes known = inside.get(y);
+        for (int i = 0; i < inputs.size() && known != null; i++) {
+            int axis = operandAxes.get(i);
+            known = axis == NONE || known.axis(inputs.get(i)) == axis ? known : null;
         }
-        BatchAxes old = inside.get(y);
-        boolean same = old != null && seeds.entrySet().stream().allMatch(e -> old.axis(e.getKey()) == e.getValue());
-        BatchAxes known = old != null && same ? old : analyse(op, definition, seeds, y);
+        if (known == null) {
+            known = analyse(new Call(op.function(), operandAxes), y);
+            inside.put(y, known);
+            changed = true;
+        }
         for (int i = 0; i < inputs.size(); i++) {
             learn(op.operands().get(i), known, inputs.get(i));
         }
         learn(y, known, output(op, 0));
     }
 
-    private BatchAxes analyse(Op.Composite op, Graph definition, Map<Value, Integer> seeds, Value y) {
-        try {
-            BatchAxes known = of(definition, seeds, batch);
-            inside.put(y, known);
-            changed = true;
+    private BatchAxes analyse(Call call, Value y) {
+        BatchAxes known = analysed.get(call);
+        if (known != null) {
             return known;
+        }
+        Graph definition = call.function().definition();
+        Map<Value, Integer> seeds = new HashMap<>();
+        for (int i = 0; i < call.operandAxes().size(); i++) {
+            if (call.operandAxes().get(i) != NONE) {
+                seeds.put(definition.inputs().get(i), call.operandAxes().get(i));
+            }
+        }
+        try {
+            BatchAxes found = of(definition, seeds, batch, analysed);
+            analysed.put(call, found);
+            return found;
         } catch (IngotException e) {
-            throw new IngotException(e.getMessage() + " inside " + op.function().name() + where(y), e);
+            throw new IngotException(
+                    e.getMessage() + " inside " + call.function().name() + where(y), e);
         }
     }
 

@@ -99,11 +99,15 @@ public final class ShardBatchSums {
     private static Graph rebuild(Graph graph, BatchAxes axes, int shards) {
         GraphBuilder builder = new GraphBuilder(graph.name());
         Value[] mapped = new Value[graph.values().size()]; // by id
+        Map<BatchAxes, Function> functions = new HashMap<>(); // equal calls share their facts
         for (Value value : graph.values()) {
             builder.enterScope(graph.scope(value));
             Op op = Operands.replace(value.op(), operand -> mapped[operand.id()]);
             Op sharded = value.op() instanceof Op.Composite composite
-                    ? new Op.Composite(segmented(composite.function(), axes.inside(value), shards), op.operands())
+                    ? new Op.Composite(
+                            functions.computeIfAbsent(
+                                    axes.inside(value), facts -> segmented(composite.function(), facts, shards)),
+                            op.operands())
                     : axes.isSum(value) ? segmented(builder, value.op(), op, axes, shards) : op;
             mapped[value.id()] = builder.add(sharded);
         }
