@@ -15,6 +15,7 @@ public final class Graph {
     private final SequencedMap<String, Value> outputs;
     private final Map<Integer, String> scopes;
     private @Nullable String text;
+    private int hash;
 
     Graph(String name, List<Value> values, SequencedMap<String, Value> outputs, Map<Integer, String> scopes) {
         this.name = name;
@@ -82,14 +83,37 @@ public final class Graph {
         return text;
     }
 
+    /// Structural: the same name, ops in the same order, and outputs; scopes do not count.
     @Override
     public boolean equals(Object other) {
-        return other instanceof Graph graph
-                && (graph == this || graph.toString().equals(toString()));
+        if (other == this) {
+            return true;
+        }
+        if (!(other instanceof Graph graph)
+                || hashCode() != graph.hashCode()
+                || !name.equals(graph.name)
+                || values.size() != graph.values.size()
+                || !List.copyOf(outputs.entrySet()).equals(List.copyOf(graph.outputs.entrySet()))) {
+            return false;
+        }
+        for (int i = 0; i < values.size(); i++) {
+            // Operands compare by id, which is the position: equal ops at equal positions are equal graphs.
+            if (!values.get(i).op().equals(graph.values.get(i).op())) {
+                return false;
+            }
+        }
+        return true;
     }
 
     @Override
     public int hashCode() {
-        return toString().hashCode();
+        if (hash == 0) {
+            int sum = name.hashCode();
+            for (Value value : values) {
+                sum = 31 * sum + value.op().hashCode();
+            }
+            hash = sum == 0 ? 1 : sum;
+        }
+        return hash;
     }
 }
