@@ -1,4 +1,0 @@
-package ingot.testkit;
-
-/// Keeps the exported package non-empty until the first class arrives; delete it then.
-interface Skeleton {}
