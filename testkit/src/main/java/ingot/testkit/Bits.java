@@ -4,6 +4,7 @@ import ingot.ir.DType;
 import ingot.ir.Tensor;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 
 /// Assertions of the numeric contract: equal bits, any NaN equal to any NaN.
 public final class Bits {
@@ -42,7 +43,8 @@ public final class Bits {
         if (!expected.keySet().equals(actual.keySet())) {
             throw new AssertionError(what + ": expected " + expected.keySet() + ", got " + actual.keySet());
         }
-        expected.forEach((key, tensor) -> assertSameBits(tensor, actual.get(key), what + ": " + key));
+        expected.forEach(
+                (key, tensor) -> assertSameBits(tensor, Objects.requireNonNull(actual.get(key)), what + ": " + key));
     }
 
     private static boolean same(Tensor a, Tensor b, long i) {

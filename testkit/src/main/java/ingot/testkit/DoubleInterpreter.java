@@ -24,8 +24,10 @@ import java.util.stream.IntStream;
 
 /// Evaluates a graph in double precision: every tensor is a `double[]`, integers and BOOL included.
 ///
-/// Independent of the interpreter's arithmetic, with `StrictMath` for the functions, so that finite differences are exact to about
-/// 10⁻¹⁰. Moving data is left to the interpreter: eight-byte elements travel as I64. Ops on bits of floats have no meaning here.
+/// Independent of the interpreter's arithmetic, with `StrictMath` for the functions, so that finite differences are
+/// exact to about
+/// 10⁻¹⁰. Moving data is left to the interpreter: eight-byte elements travel as I64. Ops on bits of floats have no
+/// meaning here.
 public final class DoubleInterpreter {
     private DoubleInterpreter() {}
 
@@ -132,7 +134,9 @@ public final class DoubleInterpreter {
             case Op.Convolution x -> convolution(x, type.shape(), in.get(0), in.get(1));
             case Op.ReduceWindow x -> reduceWindow(x, type.shape(), in.get(0));
             case Op.ScatterWindowMax x -> scatterMax(x, in.get(0), in.get(1));
-            case Op.Custom x -> throw new IllegalArgumentException("no double meaning of custom op " + x.function().name());
+            case Op.Custom x ->
+                throw new IllegalArgumentException(
+                        "no double meaning of custom op " + x.function().name());
         };
     }
 
@@ -188,7 +192,8 @@ public final class DoubleInterpreter {
         Tensor x = integer(a, dtype);
         Tensor y = integer(b, dtype);
         Value value = new Value(0, new Op.Input("", x.type()), x.type());
-        return Interpreter.evaluate(new Op.Binary(kind, value, value), List.of(x, y)).getLong(0);
+        return Interpreter.evaluate(new Op.Binary(kind, value, value), List.of(x, y))
+                .getLong(0);
     }
 
     private static Tensor integer(double value, DType dtype) {
@@ -228,16 +233,20 @@ public final class DoubleInterpreter {
     /// Runs an op that only moves elements with I64 in place of floats, index operands excepted.
     private static double[] move(Op op, List<double[]> in) {
         List<Value> operands = op.operands();
-        Op moved = Operands.replace(op, v -> isIndex(op, v) ? v : new Value(v.id(), v.op(), v.type().with(DType.I64)));
+        Op moved = Operands.replace(
+                op, v -> isIndex(op, v) ? v : new Value(v.id(), v.op(), v.type().with(DType.I64)));
         List<Tensor> tensors = new ArrayList<>();
         for (int i = 0; i < operands.size(); i++) {
             Type type = operands.get(i).type();
             double[] values = in.get(i);
             if (isIndex(op, operands.get(i)) && i == 1) {
                 tensors.add(Tensor.of(
-                        type.shape(), Arrays.stream(values).mapToInt(x -> (int) x).toArray()));
+                        type.shape(),
+                        Arrays.stream(values).mapToInt(x -> (int) x).toArray()));
             } else {
-                long[] bits = Arrays.stream(values).mapToLong(Double::doubleToRawLongBits).toArray();
+                long[] bits = Arrays.stream(values)
+                        .mapToLong(Double::doubleToRawLongBits)
+                        .toArray();
                 tensors.add(Tensor.over(type.with(DType.I64), MemorySegment.ofArray(bits)));
             }
         }
@@ -386,8 +395,9 @@ public final class DoubleInterpreter {
                 int at = element(
                         Arrays.copyOfRange(o, 2, o.length), Arrays.copyOfRange(w, 2, w.length), spatial, op.window());
                 if (at >= 0) {
-                    sum[i] += x[(batch * in[1] + channel) * Arrays.stream(spatial).reduce(1, (p, q) -> p * q) + at]
-                            * kernel[k];
+                    sum[i] +=
+                            x[(batch * in[1] + channel) * Arrays.stream(spatial).reduce(1, (p, q) -> p * q) + at]
+                                    * kernel[k];
                 }
             }
         }
@@ -400,7 +410,8 @@ public final class DoubleInterpreter {
         return fill((int) shape.elements(), i -> {
             double acc = identity(op.kind(), op.x().dtype());
             for (int w = 0; w < windows; w++) {
-                int at = element(index(i, shape.dims()), index(w, size), op.x().shape().dims(), op.window());
+                int at = element(
+                        index(i, shape.dims()), index(w, size), op.x().shape().dims(), op.window());
                 acc = at < 0 ? acc : combine(op.kind(), acc, x[at]);
             }
             return acc;
@@ -415,7 +426,10 @@ public final class DoubleInterpreter {
             int best = -1;
             for (int w = 0; w < windows; w++) {
                 int at = element(
-                        index(i, op.updates().shape().dims()), index(w, size), op.x().shape().dims(), op.window());
+                        index(i, op.updates().shape().dims()),
+                        index(w, size),
+                        op.x().shape().dims(),
+                        op.window());
                 best = at >= 0 && (best < 0 || Double.compare(x[at], x[best]) > 0) ? at : best;
             }
             if (best >= 0) {

@@ -29,7 +29,8 @@ public final class Golden {
             }
             String expected = Files.readString(file).replace("\r\n", "\n");
             if (!expected.equals(wanted)) {
-                throw new AssertionError(difference(file, expected.lines().toList(), wanted.lines().toList()));
+                throw new AssertionError(difference(
+                        file, expected.lines().toList(), wanted.lines().toList()));
             }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -38,9 +39,7 @@ public final class Golden {
 
     private static String difference(Path file, List<String> expected, List<String> got) {
         int line = 0;
-        while (line < expected.size()
-                && line < got.size()
-                && expected.get(line).equals(got.get(line))) {
+        while (line < expected.size() && line < got.size() && expected.get(line).equals(got.get(line))) {
             line++;
         }
         return "golden file %s differs at line %d (rewrite with -Dgolden.update=true)%nexpected: %s%ngot:      %s%nwhole text:%n%s"

@@ -22,11 +22,10 @@ public final class GradientCheck {
     private GradientCheck() {}
 
     /// `gradients` maps each input or weight to the output that holds ∂`output`/∂it; `tensors` has all inputs and weights.
-    public static void check(
-            Graph graph, Map<String, Tensor> tensors, String output, Map<String, String> gradients) {
+    public static void check(Graph graph, Map<String, Tensor> tensors, String output, Map<String, String> gradients) {
         if (graph.output(output).shape().elements() != 1) {
-            throw new IllegalArgumentException(
-                    "the output " + output + " is not a scalar: " + graph.output(output).type());
+            throw new IllegalArgumentException("the output " + output + " is not a scalar: "
+                    + graph.output(output).type());
         }
         Map<String, double[]> exact = new LinkedHashMap<>();
         tensors.forEach((name, tensor) -> exact.put(name, DoubleInterpreter.doubles(tensor)));
@@ -34,17 +33,17 @@ public final class GradientCheck {
         Map<String, Tensor> single = Interpreter.run(graph, tensors, tensors);
         SplittableRandom random = new SplittableRandom(graph.values().size());
         gradients.forEach((name, gradient) -> {
-            double[] x = exact.get(name);
-            double[] got = analytic.get(gradient);
-            if (x == null || got.length != x.length) {
-                throw new AssertionError("gradient " + gradient + " has " + got.length + " elements, " + name + " has "
-                        + (x == null ? "no value" : x.length));
+            double[] x = found(exact, name);
+            double[] got = found(analytic, gradient);
+            if (got.length != x.length) {
+                throw new AssertionError(
+                        "gradient " + gradient + " has " + got.length + " elements, " + name + " has " + x.length);
             }
             for (int i : some(x.length, random)) {
                 double numeric = difference(graph, exact, output, name, i);
                 close(graph, name, i, numeric, got[i], TOLERANCE);
             }
-            Tensor rounded = single.get(gradient);
+            Tensor rounded = found(single, gradient);
             double scale = IntStream.range(0, got.length)
                     .mapToDouble(i -> Math.abs(got[i]))
                     .max()
@@ -58,9 +57,8 @@ public final class GradientCheck {
         });
     }
 
-    private static double difference(
-            Graph graph, Map<String, double[]> tensors, String output, String name, int i) {
-        double[] x = tensors.get(name);
+    private static double difference(Graph graph, Map<String, double[]> tensors, String output, String name, int i) {
+        double[] x = found(tensors, name);
         double h = STEP * Math.max(1, Math.abs(x[i]));
         Map<String, double[]> moved = new LinkedHashMap<>(tensors);
         double[] up = x.clone();
@@ -68,10 +66,18 @@ public final class GradientCheck {
         double[] down = x.clone();
         down[i] -= h;
         moved.put(name, up);
-        double above = DoubleInterpreter.run(graph, moved, List.of(output)).get(output)[0];
+        double above = found(DoubleInterpreter.run(graph, moved, List.of(output)), output)[0];
         moved.put(name, down);
-        double below = DoubleInterpreter.run(graph, moved, List.of(output)).get(output)[0];
+        double below = found(DoubleInterpreter.run(graph, moved, List.of(output)), output)[0];
         return (above - below) / (up[i] - down[i]);
+    }
+
+    private static <T> T found(Map<String, T> map, String key) {
+        T value = map.get(key);
+        if (value == null) {
+            throw new IllegalArgumentException("no tensor " + key + ", there are " + map.keySet());
+        }
+        return value;
     }
 
     private static void close(Graph graph, String name, int i, double numeric, double got, double tolerance) {

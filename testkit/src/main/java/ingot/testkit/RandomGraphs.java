@@ -41,7 +41,8 @@ public final class RandomGraphs {
         this.b = new GraphBuilder("random" + seed);
     }
 
-    /// A graph of about `size` ops (sources and broadcasts not counted); values that nothing uses are outputs `y0`, `y1`, …
+    /// A graph of about `size` ops (sources and broadcasts not counted); values that nothing uses are outputs `y0`,
+    /// `y1`, …
     public static GraphCase of(long seed, int size) {
         RandomGraphs graphs = new RandomGraphs(seed);
         for (int i = 0; i < 3; i++) {
@@ -70,41 +71,40 @@ public final class RandomGraphs {
 
     /// Adds one op; false if the draw did not fit.
     private boolean step() {
-        Op op =
-                switch (random.nextInt(26)) {
-                    case 0, 1, 2 -> unary();
-                    case 3, 4, 5, 6 -> binary();
-                    case 7 -> {
-                        Value x = floats();
-                        yield new Op.Fma(x, like(x), like(x));
-                    }
-                    case 8 -> {
-                        Value x = any();
-                        yield new Op.Compare(pick(CompareKind.values()), x, like(x));
-                    }
-                    case 9 -> {
-                        Value x = any();
-                        yield new Op.Select(ofType(x.type().with(DType.BOOL)), x, like(x));
-                    }
-                    case 10 -> new Op.Convert(any(), pick(DType.F32, DType.F32, DType.I32, DType.BOOL));
-                    case 11 -> broadcast();
-                    case 12 -> reshape();
-                    case 13 -> {
-                        Value x = any();
-                        yield new Op.Transpose(x, shuffled(axes(x)));
-                    }
-                    case 14 -> slice();
-                    case 15 -> pad();
-                    case 16 -> concatenate();
-                    case 17 -> new Op.Reverse(any(), List.of());
-                    case 18 -> gather();
-                    case 19 -> along();
-                    case 20, 21 -> reduce();
-                    case 22 -> sequence();
-                    case 23 -> dot();
-                    case 24 -> window();
-                    default -> other();
-                };
+        Op op = switch (random.nextInt(26)) {
+            case 0, 1, 2 -> unary();
+            case 3, 4, 5, 6 -> binary();
+            case 7 -> {
+                Value x = floats();
+                yield new Op.Fma(x, like(x), like(x));
+            }
+            case 8 -> {
+                Value x = any();
+                yield new Op.Compare(pick(CompareKind.values()), x, like(x));
+            }
+            case 9 -> {
+                Value x = any();
+                yield new Op.Select(ofType(x.type().with(DType.BOOL)), x, like(x));
+            }
+            case 10 -> new Op.Convert(any(), pick(DType.F32, DType.F32, DType.I32, DType.BOOL));
+            case 11 -> broadcast();
+            case 12 -> reshape();
+            case 13 -> {
+                Value x = any();
+                yield new Op.Transpose(x, shuffled(axes(x)));
+            }
+            case 14 -> slice();
+            case 15 -> pad();
+            case 16 -> concatenate();
+            case 17 -> new Op.Reverse(any(), List.of());
+            case 18 -> gather();
+            case 19 -> along();
+            case 20, 21 -> reduce();
+            case 22 -> sequence();
+            case 23 -> dot();
+            case 24 -> window();
+            default -> other();
+        };
         if (op instanceof Op.Reverse reverse) {
             op = new Op.Reverse(reverse.x(), subset(axes(reverse.x())));
         }
@@ -121,38 +121,36 @@ public final class RandomGraphs {
 
     private Op unary() {
         Value x = random.nextInt(4) == 0 ? any() : floats();
-        UnaryKind kind =
-                switch (x.dtype()) {
-                    case F32, BF16, F16 -> {
-                        UnaryKind drawn = pick(UnaryKind.values());
-                        yield drawn == UnaryKind.NOT ? UnaryKind.EXP : drawn;
-                    }
-                    case I32, I64, I8, U8 -> pick(UnaryKind.NEGATE, UnaryKind.ABS, UnaryKind.SIGN, UnaryKind.NOT);
-                    case BOOL -> UnaryKind.NOT;
-                };
+        UnaryKind kind = switch (x.dtype()) {
+            case F32, BF16, F16 -> {
+                UnaryKind drawn = pick(UnaryKind.values());
+                yield drawn == UnaryKind.NOT ? UnaryKind.EXP : drawn;
+            }
+            case I32, I64, I8, U8 -> pick(UnaryKind.NEGATE, UnaryKind.ABS, UnaryKind.SIGN, UnaryKind.NOT);
+            case BOOL -> UnaryKind.NOT;
+        };
         return new Op.Unary(kind, x);
     }
 
     private Op binary() {
         Value x = random.nextInt(4) == 0 ? any() : floats();
-        BinaryKind kind =
-                switch (x.dtype()) {
-                    case F32, BF16, F16 ->
-                        pick(
-                                BinaryKind.ADD,
-                                BinaryKind.SUBTRACT,
-                                BinaryKind.MULTIPLY,
-                                BinaryKind.DIVIDE,
-                                BinaryKind.REMAINDER,
-                                BinaryKind.MIN,
-                                BinaryKind.MAX,
-                                BinaryKind.POWER);
-                    case I32, I64, I8, U8 -> {
-                        BinaryKind drawn = pick(BinaryKind.values());
-                        yield drawn == BinaryKind.POWER ? BinaryKind.ADD : drawn;
-                    }
-                    case BOOL -> pick(BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR);
-                };
+        BinaryKind kind = switch (x.dtype()) {
+            case F32, BF16, F16 ->
+                pick(
+                        BinaryKind.ADD,
+                        BinaryKind.SUBTRACT,
+                        BinaryKind.MULTIPLY,
+                        BinaryKind.DIVIDE,
+                        BinaryKind.REMAINDER,
+                        BinaryKind.MIN,
+                        BinaryKind.MAX,
+                        BinaryKind.POWER);
+            case I32, I64, I8, U8 -> {
+                BinaryKind drawn = pick(BinaryKind.values());
+                yield drawn == BinaryKind.POWER ? BinaryKind.ADD : drawn;
+            }
+            case BOOL -> pick(BinaryKind.AND, BinaryKind.OR, BinaryKind.XOR);
+        };
         Value y = like(x);
         return random.nextBoolean() ? new Op.Binary(kind, x, y) : new Op.Binary(kind, y, x);
     }
@@ -222,10 +220,10 @@ public final class RandomGraphs {
         }
         int size = pick(SIZES);
         int axes = random.nextInt(1, x.shape().rank() - axis + 1);
-        Shape shape = Shape.of(IntStream.range(axis, axis + axes).map(x.shape()::dim).toArray());
+        Shape shape =
+                Shape.of(IntStream.range(axis, axis + axes).map(x.shape()::dim).toArray());
         Value floats = x.dtype() == DType.BOOL ? ofType(x.type().with(DType.F32)) : x;
-        return new Op.ScatterAdd(
-                indices(shape, size), floats, axis, size, divisor((int) shape.elements()));
+        return new Op.ScatterAdd(indices(shape, size), floats, axis, size, divisor((int) shape.elements()));
     }
 
     private Op along() {
@@ -271,9 +269,8 @@ public final class RandomGraphs {
         List<Integer> batchA = List.copyOf(free.subList(0, batch));
         List<Integer> contractA = List.copyOf(free.subList(batch, batch + contract));
         // The axes of b: those of the pairs in any order, and up to two free ones.
-        List<Integer> order = new ArrayList<>(IntStream.range(0, batch + contract + random.nextInt(3))
-                .boxed()
-                .toList());
+        List<Integer> order = new ArrayList<>(
+                IntStream.range(0, batch + contract + random.nextInt(3)).boxed().toList());
         order = shuffled(order);
         int[] dims = new int[order.size()];
         for (int i = 0; i < dims.length; i++) {
@@ -281,14 +278,14 @@ public final class RandomGraphs {
             dims[i] = role < batch + contract ? a.shape().dim(free.get(role)) : pick(SIZES);
         }
         List<Integer> places = order;
-        List<Integer> batchB = IntStream.range(0, batch).mapToObj(places::indexOf).toList();
+        List<Integer> batchB =
+                IntStream.range(0, batch).mapToObj(places::indexOf).toList();
         List<Integer> contractB = IntStream.range(batch, batch + contract)
                 .mapToObj(places::indexOf)
                 .toList();
         int k = contractA.stream().mapToInt(a.shape()::dim).reduce(1, (p, q) -> p * q);
         Value other = ofType(new Type(DType.F32, Shape.of(dims)));
-        return new Op.Dot(
-                a, other, batchA, batchB, contractA, contractB, random.nextInt(3) == 0 ? divisor(k) : 1);
+        return new Op.Dot(a, other, batchA, batchB, contractA, contractB, random.nextInt(3) == 0 ? divisor(k) : 1);
     }
 
     private Op window() {
@@ -448,9 +445,8 @@ public final class RandomGraphs {
     }
 
     private int divisor(int n) {
-        int[] divisors = IntStream.rangeClosed(1, Math.max(n, 1))
-                .filter(d -> n % d == 0)
-                .toArray();
+        int[] divisors =
+                IntStream.rangeClosed(1, Math.max(n, 1)).filter(d -> n % d == 0).toArray();
         return pick(divisors);
     }
 

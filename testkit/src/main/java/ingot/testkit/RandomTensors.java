@@ -8,8 +8,20 @@ import java.util.SplittableRandom;
 /// Tensors filled from a seed: the same seed gives the same bits everywhere.
 public final class RandomTensors {
     private static final float[] SPECIAL = {
-        0f, -0f, 1f, -1f, Float.NaN, Float.POSITIVE_INFINITY, Float.NEGATIVE_INFINITY, //
-        Float.MIN_VALUE, -Float.MIN_VALUE, Float.MIN_NORMAL, -0x1.8p-130f, Float.MAX_VALUE, -Float.MAX_VALUE, 0x1p24f
+        0f,
+        -0f,
+        1f,
+        -1f,
+        Float.NaN,
+        Float.POSITIVE_INFINITY,
+        Float.NEGATIVE_INFINITY, //
+        Float.MIN_VALUE,
+        -Float.MIN_VALUE,
+        Float.MIN_NORMAL,
+        -0x1.8p-130f,
+        Float.MAX_VALUE,
+        -Float.MAX_VALUE,
+        0x1p24f
     };
 
     private RandomTensors() {}
@@ -32,7 +44,8 @@ public final class RandomTensors {
         return tensor;
     }
 
-    /// Like `of`, but one element in eight is a NaN, an infinity, a zero of either sign, a denormal or an extreme; integers are any bits.
+    /// Like `of`, but one element in eight is a NaN, an infinity, a zero of either sign, a denormal or an extreme;
+    /// integers are any bits.
     public static Tensor special(Type type, SplittableRandom random) {
         Tensor tensor = of(type, random);
         for (long i = 0; i < type.shape().elements(); i++) {

@@ -12,8 +12,7 @@ class BitsTest {
 
     @Test
     void anyNaNEqualsAnyNaN() {
-        Bits.assertSameBits(
-                expected, Tensor.of(Shape.of(2, 2), 1f, Float.intBitsToFloat(0xFF800001), 0f, 3f), "sum");
+        Bits.assertSameBits(expected, Tensor.of(Shape.of(2, 2), 1f, Float.intBitsToFloat(0xFF800001), 0f, 3f), "sum");
     }
 
     @Test

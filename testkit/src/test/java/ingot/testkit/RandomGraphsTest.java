@@ -2,17 +2,17 @@ package ingot.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ingot.ir.DType;
 import ingot.ir.Graph;
+import ingot.ir.GraphBuilder;
 import ingot.ir.Interpreter;
 import ingot.ir.MathExpansion;
 import ingot.ir.Op;
+import ingot.ir.Operands;
 import ingot.ir.Tensor;
 import ingot.ir.TextForm;
 import ingot.ir.Value;
 import ingot.ir.Verifier;
-import ingot.ir.DType;
-import ingot.ir.GraphBuilder;
-import ingot.ir.Operands;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -54,19 +54,29 @@ class RandomGraphsTest {
             try (var arena = java.lang.foreign.Arena.ofConfined()) {
                 Map<Value, Tensor> known = new HashMap<>();
                 for (Value value : c.graph().values()) {
-                    Tensor result = Tensor.over(value.type(), arena.allocate(value.type().bytes(), 8));
+                    Tensor result = Tensor.over(
+                            value.type(), arena.allocate(value.type().bytes(), 8));
                     switch (value.op()) {
-                        case Op.Input x -> result.data().copyFrom(c.inputs().get(x.name()).data());
-                        case Op.Weight x -> result.data().copyFrom(c.weights().get(x.name()).data());
+                        case Op.Input x ->
+                            result.data().copyFrom(c.inputs().get(x.name()).data());
+                        case Op.Weight x ->
+                            result.data().copyFrom(c.weights().get(x.name()).data());
                         case Op.Result x -> {
                             Op.Composite call = (Op.Composite) x.composite().op();
                             List<Tensor> operands =
                                     call.operands().stream().map(known::get).toList();
-                            result.data().copyFrom(Interpreter.results(call, operands).get(x.index()).data());
+                            result.data()
+                                    .copyFrom(Interpreter.results(call, operands)
+                                            .get(x.index())
+                                            .data());
                         }
                         default ->
                             Interpreter.evaluate(
-                                    value.op(), value.op().operands().stream().map(known::get).toList(), result);
+                                    value.op(),
+                                    value.op().operands().stream()
+                                            .map(known::get)
+                                            .toList(),
+                                    result);
                     }
                     known.put(value, result);
                 }
@@ -89,11 +99,14 @@ class RandomGraphsTest {
             }
             c.graph().outputs().forEach((key, value) -> b.output(key, mapped.get(value)));
             Bits.assertSameBits(
-                    c.interpret(), Interpreter.run(b.build(), c.inputs(), c.weights()), c.graph().name());
+                    c.interpret(),
+                    Interpreter.run(b.build(), c.inputs(), c.weights()),
+                    c.graph().name());
         }
     }
 
-    /// Two independent interpreters: where fp32 and double agree on the operands, they agree on the result up to rounding.
+    /// Two independent interpreters: where fp32 and double agree on the operands, they agree on the result up to
+    /// rounding.
     @Test
     void everyOpIsCloseToItsDoubleMeaning() {
         int compared = 0;
@@ -108,7 +121,8 @@ class RandomGraphsTest {
                     case Op.Weight x -> known.put(value, c.weights().get(x.name()));
                     case Op.Result x -> {
                         Op.Composite call = (Op.Composite) x.composite().op();
-                        List<Tensor> in = call.operands().stream().map(known::get).toList();
+                        List<Tensor> in =
+                                call.operands().stream().map(known::get).toList();
                         known.put(value, Interpreter.results(call, in).get(x.index()));
                     }
                     default -> {
@@ -143,7 +157,9 @@ class RandomGraphsTest {
         b.output("y", b.add(Operands.replace(value.op(), inputs::get)));
         double[] expected = DoubleInterpreter.run(b.build(), doubles).get("y");
         if (value.dtype() != DType.F32) {
-            assertThat(DoubleInterpreter.doubles(got)).as("%s %s", c.graph().name(), value.op()).isEqualTo(expected);
+            assertThat(DoubleInterpreter.doubles(got))
+                    .as("%s %s", c.graph().name(), value.op())
+                    .isEqualTo(expected);
             return;
         }
         for (double element : expected) {
