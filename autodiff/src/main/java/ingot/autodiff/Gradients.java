@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /// Reverse-mode derivatives as nodes of the same graph: one exhaustive switch says what each op hands to its operands.
@@ -25,15 +26,30 @@ public final class Gradients {
     ///
     /// They are total derivatives: a member of `wrt` that depends on another one passes its share on.
     public static List<Value> of(GraphBuilder builder, Value loss, List<Value> wrt) {
+        return of(builder, loss, wrt, value -> {});
+    }
+
+    /// Tells `visited` each forward value whose gradient values have just been added: whoever watches the builder grow
+    /// knows what every gradient value is for.
+    public static List<Value> of(GraphBuilder builder, Value loss, List<Value> wrt, Consumer<Value> visited) {
         if (loss.shape().rank() != 0 || !loss.dtype().isFloating()) {
             throw new IngotException("gradient: the loss must be a floating-point scalar, got " + loss.type() + " at "
                     + loss + "; reduce it first");
         }
-        return vjp(builder, List.of(loss), List.of(builder.scalarLike(loss, 1)), wrt);
+        return vjp(builder, List.of(loss), List.of(builder.scalarLike(loss, 1)), wrt, visited);
     }
 
     /// Σ over outputs of cotangentᵀ · ∂output/∂w for each w of `wrt`; zeros where no output depends on it.
     public static List<Value> vjp(GraphBuilder builder, List<Value> outputs, List<Value> cotangents, List<Value> wrt) {
+        return vjp(builder, outputs, cotangents, wrt, value -> {});
+    }
+
+    private static List<Value> vjp(
+            GraphBuilder builder,
+            List<Value> outputs,
+            List<Value> cotangents,
+            List<Value> wrt,
+            Consumer<Value> visited) {
         if (outputs.size() != cotangents.size()) {
             throw new IllegalArgumentException(
                     "vjp: " + outputs.size() + " outputs but " + cotangents.size() + " cotangents");
@@ -52,7 +68,7 @@ public final class Gradients {
             }
         }
         String scope = builder.scope();
-        List<@Nullable Value> found = sweep(builder, outputs, cotangents, wrt, Set.of());
+        List<@Nullable Value> found = sweep(builder, outputs, cotangents, wrt, Set.of(), visited);
         builder.enterScope(scope);
         List<Value> result = new ArrayList<>();
         for (int i = 0; i < wrt.size(); i++) {
@@ -68,7 +84,8 @@ public final class Gradients {
             List<Value> outputs,
             List<? extends @Nullable Value> cotangents,
             List<Value> wrt,
-            Set<Value> leaves) {
+            Set<Value> leaves,
+            Consumer<Value> visited) {
         int last = outputs.stream().mapToInt(Value::id).max().orElse(-1);
         List<Value> forward = List.copyOf(builder.values().subList(0, last + 1));
         Cotangents flow = new Cotangents(builder, forward, wrt, leaves);
@@ -88,6 +105,7 @@ public final class Gradients {
                     propagate(builder, value, cotangent, flow);
                     flow.endOfUser();
                 }
+                visited.accept(value);
             }
         }
         return wrt.stream().<@Nullable Value>map(flow::ofTotal).toList();
@@ -175,7 +193,8 @@ public final class Gradients {
             List<Value> wanted =
                     op.operands().stream().filter(flow::wants).distinct().toList();
             String scope = builder.scope();
-            List<@Nullable Value> found = sweep(builder, results, cotangents, wanted, new HashSet<>(wanted));
+            List<@Nullable Value> found =
+                    sweep(builder, results, cotangents, wanted, new HashSet<>(wanted), value -> {});
             builder.enterScope(scope);
             for (int i = 0; i < wanted.size(); i++) {
                 Value contribution = found.get(i);
