@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Kernels of the ops that are not fused: contractions, gathers, concatenations, copies, and plain loops for the rest.
 final class Anchors {
-    /// Makes the calls that store a value, or a view, as `to` in a buffer.
+    /// Makes the calls that store a value, seen through a view if there is one, as `to` in a buffer.
     interface Copy {
-        List<Lowering.Draft> of(Value value, int buffer, Layout to);
+        List<Lowering.Draft> of(Value value, @Nullable Op view, int buffer, Layout to);
     }
 
     /// An operand in memory.
@@ -78,7 +78,7 @@ final class Anchors {
             case Op.Pad pad when writesStrided(pad) -> pad(value, pad, calls);
             case Op.Reshape reshape -> {
                 Layout to = places.layout(value).reshape(reshape.x().shape()).orElseThrow();
-                calls.addAll(copy.of(reshape.x(), places.buffer(value), to));
+                calls.addAll(copy.of(reshape.x(), null, places.buffer(value), to));
             }
             default -> loop(value, calls);
         }
@@ -103,7 +103,7 @@ final class Anchors {
     private Located copied(Value operand, List<Lowering.Draft> calls) {
         Layout layout = Layout.rowMajor(operand.type());
         int buffer = buffers.add(operand.type().bytes());
-        calls.addAll(copy.of(operand, buffer, layout));
+        calls.addAll(copy.of(operand, null, buffer, layout));
         return new Located(buffer, layout);
     }
 
@@ -116,7 +116,7 @@ final class Anchors {
         }
         Layout layout = Layout.rowMajor(operand.type().with(stored)).transpose(List.of(inverse));
         int buffer = buffers.add(operand.type().bytes());
-        calls.addAll(copy.of(operand, buffer, layout));
+        calls.addAll(copy.of(operand, null, buffer, layout));
         return new Located(buffer, layout);
     }
 
@@ -217,7 +217,7 @@ final class Anchors {
             boolean there = places.role(places.root(operand)) != Places.Role.CHEAP
                     && places.buffer(operand) == places.buffer(value);
             if (!there) {
-                calls.addAll(copy.of(operand, places.buffer(value), to));
+                calls.addAll(copy.of(operand, null, places.buffer(value), to));
             }
         }
     }
@@ -225,7 +225,8 @@ final class Anchors {
     /// Fills everything, then writes the elements that are not padding.
     private void pad(Value value, Op.Pad pad, List<Lowering.Draft> calls) {
         Layout whole = places.layout(value);
-        calls.addAll(copy.of(pad.padding(), places.buffer(value), whole));
+        Op everywhere = new Op.Broadcast(pad.padding(), value.shape(), List.of());
+        calls.addAll(copy.of(pad.padding(), everywhere, places.buffer(value), whole));
         List<Integer> limits = new ArrayList<>();
         List<Integer> strides = new ArrayList<>();
         for (int i = 0; i < pad.low().size(); i++) {
@@ -234,7 +235,7 @@ final class Anchors {
             strides.add(step);
             limits.add(pad.low().get(i) + (size == 0 ? 0 : (size - 1) * step + 1));
         }
-        calls.addAll(copy.of(pad.x(), places.buffer(value), whole.slice(pad.low(), limits, strides)));
+        calls.addAll(copy.of(pad.x(), null, places.buffer(value), whole.slice(pad.low(), limits, strides)));
     }
 
     /// The op itself over row-major operands.

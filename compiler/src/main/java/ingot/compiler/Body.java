@@ -24,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 /// Done twice: once over the space in its finest division to learn all layouts, once over the coarsest space they
 /// allow.
 final class Body {
-    /// An expression to store.
-    record Store(Value value, boolean outer, int buffer, Layout layout) {}
+    /// A value, seen through a view if there is one, to store.
+    record Store(Value value, @Nullable Op view, boolean outer, int buffer, Layout layout) {}
 
     /// A memory operand: the layout lies over the kernel's space and has its offset still.
     record Access(int buffer, Layout layout, boolean outer) {}
@@ -140,7 +140,7 @@ final class Body {
         List<Layout> writes = new ArrayList<>();
         for (int i = 0; i < stores.size(); i++) {
             Store store = stores.get(i);
-            b.output(Integer.toString(i), value(store.value(), null, store.outer()));
+            b.output(Integer.toString(i), value(store.value(), store.view() == null ? null : new Chain(store.view(), null), store.outer()));
         }
         operands.addAll(accesses.keySet());
         for (Store store : stores) {

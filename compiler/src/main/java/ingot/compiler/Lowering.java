@@ -153,13 +153,17 @@ public final class Lowering {
                         .toList());
     }
 
-    /// A kernel that stores any value, or a view of it, somewhere.
     private List<Draft> copy(Value value, int buffer, Layout to) {
-        if (value.shape().elements() == 0) {
+        return copy(value, null, buffer, to);
+    }
+
+    /// A kernel that stores any value, or a view of it, somewhere.
+    private List<Draft> copy(Value value, @Nullable Op view, int buffer, Layout to) {
+        if (to.shape().elements() == 0) {
             return List.of();
         }
-        Space space = Space.of(List.of(value.shape()), List.of(), null).orElseThrow();
-        List<Body.Store> store = List.of(new Body.Store(value, false, buffer, to));
+        Space space = Space.of(List.of(to.shape()), List.of(), null).orElseThrow();
+        List<Body.Store> store = List.of(new Body.Store(value, view, false, buffer, to));
         return List.of(draft(Body.of(places, space, Map.of(), Set.of(), store)
                 .orElseThrow(() -> new IllegalStateException("lower: no copy of " + value + " to " + to))));
     }
