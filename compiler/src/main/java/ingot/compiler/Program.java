@@ -25,15 +25,25 @@ public record Program(
 
     /// A run of layers between two narrow places of the graph: the weights it reads. Stages of equal `signature` share
     /// their code.
-    public record Stage(int index, String name, String signature, List<String> weights) {
+    ///
+    /// `owns`: the trained weights that no earlier stage reads. Their update happens at this stage's `Update` and their gradients are
+    /// complete at its `Store`; a tied weight is read by two stages and owned by the first.
+    public record Stage(int index, String name, String signature, List<String> weights, List<String> owns) {
         public Stage {
             weights = List.copyOf(weights);
+            owns = List.copyOf(owns);
         }
     }
 
-    /// Planned bytes: activations with reuse, gradients, constants, inputs and outputs.
+    /// Planned bytes: activations with reuse (and the most that is alive at once, which no plan can beat), gradients,
+    /// weights, constants, inputs and outputs.
     public record MemoryPlan(
-            long activationBytes, long gradientBytes, long weightBytes, long constantBytes, long interfaceBytes) {
+            long activationBytes,
+            long liveBytes,
+            long gradientBytes,
+            long weightBytes,
+            long constantBytes,
+            long interfaceBytes) {
         public long total() {
             return activationBytes + gradientBytes + weightBytes + constantBytes + interfaceBytes;
         }

@@ -1,0 +1,172 @@
+package ingot.compiler;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/// Places buffers with lifetimes in one piece of memory so that no two that live at the same time overlap.
+///
+/// Greedy by size: the largest buffer first, each at the tightest gap between those that share a moment of its life
+/// with it (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020). `lowerBound` is the
+/// most bytes alive at once: no plan can be smaller.
+record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) {
+    private static final long LINE = 64;
+    private static final long PAGE = 4096;
+    private static final long LARGE = 1 << 16;
+
+    /// A buffer of `bytes` that is written at step `first` and read until step `last`, both inclusive.
+    record Life(long bytes, int first, int last) {
+        Life {
+            if (bytes < 0 || first > last) {
+                throw new IllegalArgumentException("life of " + bytes + " bytes from " + first + " to " + last);
+            }
+        }
+
+        boolean meets(Life other) {
+            return first <= other.last && other.first <= last;
+        }
+
+        private long alignment() {
+            return bytes >= LARGE ? PAGE : LINE;
+        }
+    }
+
+    static BufferPlan of(List<Life> lives) {
+        if (lives.size() > 1 << 24) {
+            throw new IllegalArgumentException("too many buffers: " + lives.size());
+        }
+        Integer[] order = new Integer[lives.size()];
+        Arrays.setAll(order, i -> i);
+        Arrays.sort(order, (a, b) -> {
+            int bySize = Long.compare(lives.get(b).bytes(), lives.get(a).bytes());
+            return bySize != 0
+                    ? bySize
+                    : Integer.compare(lives.get(a).first(), lives.get(b).first());
+        });
+        long[] offsets = new long[lives.size()];
+        Timeline timeline = new Timeline(lives, offsets);
+        long peak = 0;
+        for (int id : order) {
+            Life life = lives.get(id);
+            if (life.bytes() > 0) {
+                offsets[id] = timeline.gap(life);
+                timeline.add(id);
+                peak = Math.max(peak, offsets[id] + life.bytes());
+            }
+        }
+        return new BufferPlan(List.copyOf(lives), offsets, align(peak, LINE), lowerBound(lives));
+    }
+
+    long offset(int id) {
+        return offsets[id];
+    }
+
+    /// What is wrong with this plan, one line per finding; empty for a valid one.
+    List<String> faults() {
+        List<String> faults = new ArrayList<>();
+        for (int i = 0; i < lives.size(); i++) {
+            Life a = lives.get(i);
+            if (offsets[i] % a.alignment() != 0 || offsets[i] < 0 || offsets[i] + a.bytes() > peak) {
+                faults.add("buffer " + i + " " + a + " lies at " + offsets[i] + " of " + peak);
+            }
+            for (int j = 0; j < i; j++) {
+                Life b = lives.get(j);
+                if (a.bytes() > 0
+                        && b.bytes() > 0
+                        && a.meets(b)
+                        && offsets[i] < offsets[j] + b.bytes()
+                        && offsets[j] < offsets[i] + a.bytes()) {
+                    faults.add("buffers " + j + " " + b + " at " + offsets[j] + " and " + i + " " + a + " at "
+                            + offsets[i] + " overlap");
+                }
+            }
+        }
+        return faults;
+    }
+
+    private static long lowerBound(List<Life> lives) {
+        int end = lives.stream().mapToInt(Life::last).max().orElse(-1) + 2;
+        long[] change = new long[Math.max(0, end)];
+        for (Life life : lives) {
+            change[life.first()] += life.bytes();
+            change[life.last() + 1] -= life.bytes();
+        }
+        long now = 0;
+        long most = 0;
+        for (long delta : change) {
+            now += delta;
+            most = Math.max(most, now);
+        }
+        return most;
+    }
+
+    private static long align(long offset, long to) {
+        return (offset + to - 1) / to * to;
+    }
+
+    /// The buffers placed so far, by stretches of time: a life looks only at the stretches it touches.
+    private static final class Timeline {
+        private static final int STRETCH = 64; // steps
+
+        private final List<Life> lives;
+        private final long[] offsets;
+        private final int[][] placed;
+        private final int[] sizes;
+        private final int[] seen;
+        private int look;
+        private long[] meeting = new long[64];
+
+        Timeline(List<Life> lives, long[] offsets) {
+            this.lives = lives;
+            this.offsets = offsets;
+            int end = lives.stream().mapToInt(Life::last).max().orElse(0);
+            placed = new int[end / STRETCH + 1][];
+            Arrays.setAll(placed, i -> new int[8]);
+            sizes = new int[placed.length];
+            seen = new int[lives.size()];
+        }
+
+        void add(int id) {
+            for (int i = lives.get(id).first() / STRETCH; i <= lives.get(id).last() / STRETCH; i++) {
+                if (sizes[i] == placed[i].length) {
+                    placed[i] = Arrays.copyOf(placed[i], 2 * sizes[i]);
+                }
+                placed[i][sizes[i]++] = id;
+            }
+        }
+
+        /// The start of the tightest gap that takes `life`.
+        long gap(Life life) {
+            look++;
+            int n = 0;
+            for (int i = life.first() / STRETCH; i <= life.last() / STRETCH; i++) {
+                for (int j = 0; j < sizes[i]; j++) {
+                    int id = placed[i][j];
+                    if (seen[id] != look && life.meets(lives.get(id))) {
+                        seen[id] = look;
+                        if (n == meeting.length) {
+                            meeting = Arrays.copyOf(meeting, 2 * n);
+                        }
+                        // Sorts by offset, a multiple of 64 below 2⁴⁵; the low bits name the buffer.
+                        meeting[n++] = offsets[id] / LINE << 24 | id;
+                    }
+                }
+            }
+            Arrays.sort(meeting, 0, n);
+            long best = -1;
+            long bestSpare = Long.MAX_VALUE;
+            long end = 0;
+            for (int i = 0; i < n; i++) {
+                int id = (int) (meeting[i] & 0xFFFFFF);
+                long from = align(end, life.alignment());
+                long spare = offsets[id] - from - life.bytes();
+                if (spare >= 0 && spare < bestSpare) {
+                    best = from;
+                    bestSpare = spare;
+                }
+                end = Math.max(end, offsets[id] + lives.get(id).bytes());
+            }
+            return best >= 0 ? best : align(end, life.alignment());
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package ingot.compiler;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import ingot.ir.DType;
+import ingot.ir.Interpreter;
+import ingot.ir.Op;
+import ingot.ir.Shape;
+import ingot.ir.Tensor;
+import ingot.ir.Type;
+import ingot.ir.Value;
+import ingot.nn.Mlp;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Random;
+import java.util.SequencedMap;
+import java.util.Set;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// A program gives the bits of the interpreter on the whole differentiated graph, however it is divided.
+class ProgramTest {
+    private static final Backend BACKEND = new ReferenceBackend();
+
+    @ParameterizedTest
+    @CsvSource({
+        "4, 4, false",
+        "4, 2, false",
+        "4, 1, true",
+        "7, 7, true",
+        "7, 4, false",
+        "7, 2, true",
+        "7, 1, false",
+        "1, 1, false"
+    })
+    void gpt(int batch, int microBatch, boolean recompute) {
+        same(GptSpec.gpt(GptSpec.small(2, 0), 8, batch, microBatch, recompute));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"4, 4, true", "5, 2, false", "5, 1, true"})
+    void gptWithDropout(int batch, int microBatch, boolean recompute) {
+        same(GptSpec.gpt(GptSpec.small(2, 0.2), 8, batch, microBatch, recompute));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8, 8, false", "8, 2, true", "7, 4, false", "3, 1, false"})
+    void mlp(int batch, int microBatch, boolean recompute) {
+        same(GptSpec.mlp(Mlp.of(5, 12, 9, 6), batch, microBatch, recompute));
+    }
+
+    private static void same(TrainingSpec spec) {
+        MicroGraph whole = MicroGraph.training(spec, spec.batch(), true, Debug.SILENT);
+        Random random = new Random(1);
+        Map<String, Tensor> weights = new HashMap<>();
+        for (Value value : whole.graph().weights()) {
+            weights.put(((Op.Weight) value.op()).name(), random(value.type(), random, 1));
+        }
+        Map<String, Tensor> inputs = new LinkedHashMap<>();
+        for (Value value : whole.graph().inputs()) {
+            inputs.put(((Op.Input) value.op()).name(), random(value.type(), random, 6));
+        }
+        if (inputs.containsKey("key")) {
+            inputs.put("key", Tensor.of(Shape.of(4), 11, 12, 13, 0));
+        }
+        Map<String, Tensor> expected = Interpreter.run(whole.graph(), inputs, weights);
+
+        Program program = compile(spec);
+        if (inputs.containsKey("key")) {
+            int[] keys = new int[4 * spec.microBatches()];
+            for (int i = 0; i < spec.microBatches(); i++) {
+                keys[4 * i] = 11;
+                keys[4 * i + 1] = 12;
+                keys[4 * i + 2] = 13;
+                keys[4 * i + 3] = i * spec.microBatch();
+            }
+            inputs.put("key", Tensor.of(Shape.of(spec.microBatches(), 4), keys));
+        }
+        SequencedMap<String, Tensor> found = TinyExecutor.run(program, BACKEND, inputs, weights);
+        assertThat(found.keySet()).isEqualTo(Set.copyOf(expected.keySet()));
+        found.forEach((name, tensor) -> assertThat(tensor.sameBits(expected.get(name)))
+                .as("%s: %s, expected %s", name, tensor, expected.get(name))
+                .isTrue());
+    }
+
+    static Program compile(TrainingSpec spec) {
+        return new Compiler(Compiler.Options.DEFAULT, Debug.SILENT, Lowering::lower).trainingProgram(spec);
+    }
+
+    static Tensor random(Type type, Random random, int limit) {
+        Tensor tensor = Tensor.zeros(type);
+        for (int i = 0; i < type.shape().elements(); i++) {
+            if (type.dtype() == DType.F32) {
+                tensor.setFloat(i, (float) random.nextGaussian());
+            } else {
+                tensor.setLong(i, random.nextInt(limit));
+            }
+        }
+        return tensor;
+    }
+}
