@@ -30,9 +30,13 @@ public final class Durable {
     /// Flushes the entries of a file's folder, so that a rename survives a power cut.
     static void flushFolderOf(Path file) throws IOException {
         Path folder = file.toAbsolutePath().getParent();
-        if (folder == null) {
-            return;
+        if (folder != null) {
+            flush(folder);
         }
+    }
+
+    /// Flushes a folder's entries.
+    public static void flush(Path folder) throws IOException {
         try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
             channel.force(true);
         }

@@ -1,0 +1,165 @@
+package ingot.train;
+
+import ingot.ir.IngotException;
+import ingot.ir.Tensor;
+import ingot.store.Durable;
+import ingot.store.Safetensors;
+import ingot.store.WeightStore;
+import ingot.store.WeightStore.Key;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SequencedMap;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.json.JsonMapper;
+
+/// The state of a run after a step: weights, moments, and what identifies the run.
+///
+/// A checkpoint is a folder `step-N` with `state.safetensors` (arrays named `tensor:part`) and `state.json`. It is written beside its final
+/// name and renamed when complete, so that a crash at any moment leaves the one before.
+final class Checkpoint {
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+    private static final int KEPT = 2;
+
+    private Checkpoint() {}
+
+    /// What identifies a state.
+    ///
+    /// @param step the next step to be done
+    /// @param identity the lines of the configuration that decide bits
+    /// @param data fingerprint of the training data
+    /// @param digest SHA-256 of all arrays and of the losses so far
+    /// @param losses running digest of the losses
+    record State(long step, List<String> identity, String data, String digest, String losses) {}
+
+    /// Saves the store, which has nothing pending.
+    static void save(Path folder, State state, WeightStore store) {
+        SequencedMap<String, Tensor> arrays = new LinkedHashMap<>();
+        List<Key> kept = kept(store);
+        for (Key key : kept) {
+            arrays.put(key.toString(), Tensor.over(store.type(key), store.pin(key)));
+        }
+        Path partial = folder.resolve("partial");
+        try {
+            delete(partial);
+            Files.createDirectories(partial);
+            Safetensors.write(partial.resolve("state.safetensors"), Map.of("step", Long.toString(state.step())), arrays);
+            Durable.write(partial.resolve("state.json"), JSON.writerWithDefaultPrettyPrinter().writeValueAsString(state));
+            Path done = folder.resolve("step-" + state.step());
+            delete(done);
+            Files.move(partial, done, StandardCopyOption.ATOMIC_MOVE);
+            Durable.flush(folder);
+            List<Path> all = list(folder);
+            for (Path old : all.subList(KEPT < all.size() ? KEPT : all.size(), all.size())) {
+                delete(old);
+            }
+        } catch (IOException | UncheckedIOException e) {
+            throw new IngotException(
+                    "checkpoint: cannot write step " + state.step() + " to " + folder + ": " + e.getMessage()
+                            + "; the checkpoint before it, if any, is untouched. Free some space or choose another run folder",
+                    e);
+        } finally {
+            kept.forEach(key -> store.release(key, false));
+        }
+    }
+
+    /// Loads the newest usable checkpoint into the store, or null if there is none. Unusable ones are reported and passed over.
+    static @Nullable State load(Path folder, WeightStore store, Consumer<String> warn) {
+        List<String> broken = new ArrayList<>();
+        for (Path candidate : list(folder)) {
+            try {
+                State state = read(candidate);
+                fill(candidate.resolve("state.safetensors"), store);
+                if (!Digest.of(store, state.losses()).equals(state.digest())) {
+                    throw new IngotException("checkpoint: " + candidate + " does not have the digest it was written with");
+                }
+                broken.forEach(warn);
+                return state;
+            } catch (IngotException e) {
+                broken.add(e.getMessage());
+            }
+        }
+        if (!broken.isEmpty()) {
+            throw new IngotException("checkpoint: no usable checkpoint in " + folder + ": " + String.join("; ", broken)
+                    + ". Delete the folder to start anew");
+        }
+        return null;
+    }
+
+    /// The newest checkpoint's description, or null if there is none.
+    static @Nullable State newest(Path folder) {
+        List<Path> all = list(folder);
+        return all.isEmpty() ? null : read(all.getFirst());
+    }
+
+    private static State read(Path candidate) {
+        Path file = candidate.resolve("state.json");
+        try {
+            return JSON.readValue(Files.readString(file), State.class);
+        } catch (IOException | JacksonException e) {
+            throw new IngotException("checkpoint: cannot read " + file + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static void fill(Path file, WeightStore store) {
+        try (Safetensors tensors = Safetensors.open(file)) {
+            for (Key key : kept(store)) {
+                if (!store.type(key).equals(tensors.tensors().get(key.toString()))) {
+                    throw new IngotException("checkpoint: " + file + " holds " + key + " as "
+                            + tensors.tensors().get(key.toString()) + ", expected " + store.type(key));
+                }
+                try {
+                    tensors.readInto(key.toString(), store.pin(key));
+                } finally {
+                    store.release(key, true);
+                }
+            }
+        }
+    }
+
+    /// Gradients are not kept: nothing is pending in a checkpoint.
+    private static List<Key> kept(WeightStore store) {
+        return store.keys().stream()
+                .filter(key -> !key.part().equals(Key.GRADIENT))
+                .toList();
+    }
+
+    /// Complete checkpoints, newest first.
+    private static List<Path> list(Path folder) {
+        if (!Files.isDirectory(folder)) {
+            return List.of();
+        }
+        try (Stream<Path> entries = Files.list(folder)) {
+            return entries.filter(path -> path.getFileName().toString().matches("step-\\d+"))
+                    .sorted(Comparator.comparingLong(Checkpoint::number).reversed())
+                    .toList();
+        } catch (IOException e) {
+            throw new IngotException("checkpoint: cannot list " + folder + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static long number(Path checkpoint) {
+        return Long.parseLong(checkpoint.getFileName().toString().substring("step-".length()));
+    }
+
+    private static void delete(Path folder) throws IOException {
+        if (!Files.exists(folder)) {
+            return;
+        }
+        try (Stream<Path> files = Files.walk(folder)) {
+            for (Path path : files.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(path);
+            }
+        }
+    }
+}

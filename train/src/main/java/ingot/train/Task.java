@@ -1,0 +1,28 @@
+package ingot.train;
+
+import ingot.ir.Graph;
+import ingot.nn.Parameter;
+import ingot.runtime.Executor;
+import java.util.List;
+import java.util.Set;
+import java.util.function.IntFunction;
+
+/// What is learned: parameters, a loss, and the data of every step.
+///
+/// @param lossGraph the graph for a batch of the given size; its output `loss` is a sum over the batch, scaled so that the parts add up
+/// @param batched inputs with the batch on axis 0
+/// @param keyed the graph has the input `key` (I32[4]) for random bits
+public record Task(
+        List<Parameter> parameters, IntFunction<Graph> lossGraph, Set<String> batched, boolean keyed, Feed feed) {
+    public Task {
+        parameters = List.copyOf(parameters);
+        batched = Set.copyOf(batched);
+    }
+
+    /// Gives a step its inputs: a pure function of the step.
+    @FunctionalInterface
+    public interface Feed {
+        /// Fills every input but `key`; returns how many tokens (or examples) the step learns from.
+        long fill(long step, Executor executor);
+    }
+}

@@ -1,0 +1,153 @@
+package ingot.train;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Compiler;
+import ingot.compiler.Program;
+import ingot.compiler.TrainingSpec;
+import ingot.ir.IngotException;
+import ingot.ir.Tensor;
+import ingot.nn.Parameter;
+import ingot.runtime.Executor;
+import ingot.runtime.Profile;
+import ingot.store.WeightStore;
+import ingot.store.WeightStore.Key;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/// The training loop: one compiled program, one store, one step at a time.
+///
+/// A step is: apply what the step before left pending while the forward loads its stages, compute the loss and all gradients, take their
+/// global norm, and leave them pending. Everything is a function of (configuration, step): there is no other state than the store.
+public final class Trainer implements AutoCloseable {
+    private final Task task;
+    private final RunConfig.TrainConfig config;
+    private final Schedule schedule;
+    private final WeightStore store;
+    private final Executor executor;
+    private final DeferredUpdates updates;
+    private long step;
+
+    /// What a step did.
+    public record StepResult(long step, float loss, float norm, double learningRate, long tokens) {}
+
+    /// Prepares a run of `total` steps; the store is filled with the first values of the parameters.
+    public Trainer(Task task, RunConfig.TrainConfig config, long total, Backend backend, WeightStore store) {
+        this.task = task;
+        this.config = config;
+        this.schedule = config.rate(total);
+        this.store = store;
+        Optimizer optimizer = config.rule();
+        Program program = Compiler.training(spec(task, config));
+        for (Parameter parameter : task.parameters()) {
+            String name = parameter.name();
+            store.create(Key.weight(name), parameter.type());
+            store.create(Key.gradient(name), parameter.type());
+            optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
+            MemorySegment memory = store.pin(Key.weight(name));
+            parameter.initializer().fill(Tensor.over(parameter.type(), memory), config.seed(), name);
+            store.release(Key.weight(name), true);
+        }
+        executor = new Executor(program, backend, store);
+        updates = new DeferredUpdates(optimizer, task.parameters(), backend, store);
+    }
+
+    /// The division of the step that a configuration asks for.
+    static TrainingSpec spec(Task task, RunConfig.TrainConfig config) {
+        return new TrainingSpec(
+                task.lossGraph(),
+                "loss",
+                config.batch(),
+                config.microBatch() == 0 ? config.batch() : config.microBatch(),
+                config.shard(),
+                task.batched(),
+                task.keyed() ? Set.of("key") : Set.of(),
+                config.recompute(),
+                Set.of());
+    }
+
+    public Program program() {
+        return executor.program();
+    }
+
+    public WeightStore store() {
+        return store;
+    }
+
+    /// The next step to be done; steps count from 0.
+    public long step() {
+        return step;
+    }
+
+    /// Continues at `next`: the store holds the state after the steps before it.
+    void continueAt(long next) {
+        step = next;
+    }
+
+    /// Does one step.
+    public StepResult next() {
+        long tokens = task.feed().fill(step, executor);
+        if (task.keyed()) {
+            fillKeys();
+        }
+        executor.run(updates);
+        float loss = executor.output("loss").get(ValueLayout.JAVA_FLOAT, 0);
+        float norm = Float.isFinite(loss) ? updates.gradientNorm() : Float.NaN;
+        if (!Float.isFinite(loss) || !Float.isFinite(norm)) {
+            throw notFinite(loss, norm);
+        }
+        double rate = schedule.at(step);
+        updates.pend(step, rate, scale(norm));
+        StepResult result = new StepResult(step, loss, norm, rate, tokens);
+        step++;
+        return result;
+    }
+
+    /// Applies what is pending, so that the store holds the state after the last step.
+    public void flush() {
+        updates.flush();
+    }
+
+    /// Bytes of off-heap memory in use, the store included.
+    public long memoryBytes() {
+        return executor.allocatedBytes() + updates.allocatedBytes() + store.residentBytes();
+    }
+
+    /// Starts or stops measuring every kernel of the step.
+    public void profile(@Nullable Profile into) {
+        executor.profile(into);
+    }
+
+    /// min(1, clip / (norm + 10⁻⁶)), as in PyTorch.
+    private float scale(float norm) {
+        return config.clip() == 0 ? 1 : Math.min(1, (float) config.clip() / (norm + 1e-6f));
+    }
+
+    /// One key per micro-batch: (seed, step, first row).
+    private void fillKeys() {
+        MemorySegment keys = executor.input("key");
+        int size = config.microBatch() == 0 ? config.batch() : config.microBatch();
+        for (int i = 0; i * (long) size < config.batch(); i++) {
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i, (int) config.seed());
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 1, (int) (config.seed() >>> 32));
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 2, (int) step);
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 3, i * size);
+        }
+    }
+
+    private IngotException notFinite(float loss, float norm) {
+        String first = executor.firstNonFinite();
+        String what = Float.isFinite(loss) ? "the gradient norm is " + norm : "the loss is " + loss;
+        return new IngotException("step " + step + ": " + what
+                + (first == null ? "" : "; the first value that is not finite: " + first)
+                + ". Nothing was changed by this step; the last checkpoint stands. Try a lower train.learning-rate, a longer"
+                + " train.warmup or a smaller train.clip");
+    }
+
+    @Override
+    public void close() {
+        updates.close();
+        executor.close();
+    }
+}
