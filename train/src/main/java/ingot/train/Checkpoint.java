@@ -25,8 +25,8 @@ import tools.jackson.databind.json.JsonMapper;
 
 /// The state of a run after a step: weights, moments, and what identifies the run.
 ///
-/// A checkpoint is a folder `step-N` with `state.safetensors` (arrays named `tensor:part`) and `state.json`. It is written beside its final
-/// name and renamed when complete, so that a crash at any moment leaves the one before.
+/// A checkpoint is a folder `step-N` with `state.safetensors` (arrays named `tensor:part`) and `state.json`. It is
+/// written beside its final name and renamed when complete, so that a crash at any moment leaves the one before.
 final class Checkpoint {
     private static final JsonMapper JSON = JsonMapper.builder().build();
     private static final int KEPT = 2;
@@ -53,8 +53,11 @@ final class Checkpoint {
         try {
             delete(partial);
             Files.createDirectories(partial);
-            Safetensors.write(partial.resolve("state.safetensors"), Map.of("step", Long.toString(state.step())), arrays);
-            Durable.write(partial.resolve("state.json"), JSON.writerWithDefaultPrettyPrinter().writeValueAsString(state));
+            Safetensors.write(
+                    partial.resolve("state.safetensors"), Map.of("step", Long.toString(state.step())), arrays);
+            Durable.write(
+                    partial.resolve("state.json"),
+                    JSON.writerWithDefaultPrettyPrinter().writeValueAsString(state));
             Path done = folder.resolve("step-" + state.step());
             delete(done);
             Files.move(partial, done, StandardCopyOption.ATOMIC_MOVE);
@@ -66,14 +69,16 @@ final class Checkpoint {
         } catch (IOException | UncheckedIOException e) {
             throw new IngotException(
                     "checkpoint: cannot write step " + state.step() + " to " + folder + ": " + e.getMessage()
-                            + "; the checkpoint before it, if any, is untouched. Free some space or choose another run folder",
+                            + "; the checkpoint before it, if any, is untouched. Free some space or choose another run"
+                            + " folder",
                     e);
         } finally {
             kept.forEach(key -> store.release(key, false));
         }
     }
 
-    /// Loads the newest usable checkpoint into the store, or null if there is none. Unusable ones are reported and passed over.
+    /// Loads the newest usable checkpoint into the store, or null if there is none. Unusable ones are reported and
+    /// passed over.
     static @Nullable State load(Path folder, WeightStore store, Consumer<String> warn) {
         List<String> broken = new ArrayList<>();
         for (Path candidate : list(folder)) {
@@ -81,7 +86,8 @@ final class Checkpoint {
                 State state = read(candidate);
                 fill(candidate.resolve("state.safetensors"), store);
                 if (!Digest.of(store, state.losses()).equals(state.digest())) {
-                    throw new IngotException("checkpoint: " + candidate + " does not have the digest it was written with");
+                    throw new IngotException(
+                            "checkpoint: " + candidate + " does not have the digest it was written with");
                 }
                 broken.forEach(warn);
                 return state;

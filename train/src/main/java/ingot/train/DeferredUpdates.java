@@ -57,7 +57,8 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
         }
     }
 
-    /// The root of the sum of the squares of all gradients: per weight by blocks, over the weights one chain in declared order.
+    /// The root of the sum of the squares of all gradients: per weight by blocks, over the weights one chain in
+    /// declared order.
     float gradientNorm() {
         float sum = 0;
         for (Parameter parameter : parameters.values()) {

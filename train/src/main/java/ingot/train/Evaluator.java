@@ -27,8 +27,7 @@ public final class Evaluator implements AutoCloseable {
     public Evaluator(LanguageModel model, Sequences text, int batch, Backend backend, WeightStore store) {
         this.text = text;
         this.batch = Math.min(batch, text.count());
-        executor = new Executor(
-                Compiler.inference(model.lossGraph(this.batch, text.length(), false)), backend, store);
+        executor = new Executor(Compiler.inference(model.lossGraph(this.batch, text.length(), false)), backend, store);
     }
 
     public Evaluation run() {

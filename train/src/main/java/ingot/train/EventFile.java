@@ -14,9 +14,10 @@ import java.util.zip.CRC32C;
 
 /// A TensorBoard event file: scalars over steps.
 ///
-/// A record is u64 length, masked CRC32C of the length, data, masked CRC32C of the data, little-endian (TFRecord). The data is an `Event` message:
-/// 1 wall_time (double), 2 step (int64), 3 file_version (string) or 5 summary {1 value {1 tag (string), 2 simple_value (float)}}, as in
-/// TensorFlow's event.proto and summary.proto.
+/// A record is u64 length, masked CRC32C of the length, data, masked CRC32C of the data, little-endian (TFRecord). The
+/// data is an `Event` message:
+/// 1 wall_time (double), 2 step (int64), 3 file_version (string) or 5 summary {1 value {1 tag (string), 2 simple_value
+/// (float)}}, as in TensorFlow's event.proto and summary.proto.
 final class EventFile implements AutoCloseable {
     private final OutputStream out;
 

@@ -55,7 +55,9 @@ final class GptFiles {
             tensors.put(parameter.name(), Tensor.over(parameter.type(), store.pin(Key.weight(parameter.name()))));
         }
         try {
-            Durable.write(folder.resolve("config.json"), JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json));
+            Durable.write(
+                    folder.resolve("config.json"),
+                    JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json));
             Safetensors.write(folder.resolve("model.safetensors"), Map.of("format", "pt"), tensors);
         } catch (IOException e) {
             throw new IngotException("model: cannot write " + folder.resolve("config.json") + ": " + e.getMessage(), e);
@@ -69,8 +71,8 @@ final class GptFiles {
         JsonNode json = json(folder.resolve("config.json"));
         String type = json.path("model_type").asString("");
         if (!type.equals("gpt2")) {
-            throw new IngotException("model: " + folder.resolve("config.json") + " has the model_type '" + type
-                    + "', expected gpt2");
+            throw new IngotException(
+                    "model: " + folder.resolve("config.json") + " has the model_type '" + type + "', expected gpt2");
         }
         int width = number(folder, json, "n_embd");
         GptConfig config = new GptConfig(
@@ -145,7 +147,8 @@ final class GptFiles {
             case "relu" -> GptConfig.Activation.RELU;
             case "silu", "swish" -> GptConfig.Activation.SILU;
             default ->
-                throw new IngotException("model: activation_function expected gelu_new, gelu, relu or silu, got " + name);
+                throw new IngotException(
+                        "model: activation_function expected gelu_new, gelu, relu or silu, got " + name);
         };
     }
 }

@@ -32,7 +32,8 @@ final class Metrics implements AutoCloseable {
                 }
                 Files.write(lines, kept);
             }
-            events = new EventFile(folder.resolve("events.out.tfevents." + System.currentTimeMillis() / 1000 + ".ingot"));
+            events = new EventFile(
+                    folder.resolve("events.out.tfevents." + System.currentTimeMillis() / 1000 + ".ingot"));
         } catch (IOException e) {
             throw new IngotException("metrics: cannot write to " + folder + ": " + e.getMessage(), e);
         }
@@ -45,14 +46,13 @@ final class Metrics implements AutoCloseable {
         line.putAll(values);
         try {
             Files.writeString(
-                    lines,
-                    JSON.writeValueAsString(line) + "\n",
-                    StandardOpenOption.CREATE,
-                    StandardOpenOption.APPEND);
+                    lines, JSON.writeValueAsString(line) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
             events.write(step, values);
         } catch (IOException e) {
-            throw new IngotException("metrics: cannot write " + lines + ": " + e.getMessage()
-                    + "; the last checkpoint stands, the same command resumes", e);
+            throw new IngotException(
+                    "metrics: cannot write " + lines + ": " + e.getMessage()
+                            + "; the last checkpoint stands, the same command resumes",
+                    e);
         }
     }
 

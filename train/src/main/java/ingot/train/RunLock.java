@@ -33,11 +33,14 @@ final class RunLock implements AutoCloseable {
             }
             channel.truncate(0);
             channel.write(
-                    StandardCharsets.UTF_8.encode(Long.toString(ProcessHandle.current().pid())), 0);
+                    StandardCharsets.UTF_8.encode(
+                            Long.toString(ProcessHandle.current().pid())),
+                    0);
             return new RunLock(channel);
         } catch (IOException e) {
-            throw new IngotException("run: cannot write to the folder " + folder + ": " + e.getMessage()
-                    + "; choose another with run=…", e);
+            throw new IngotException(
+                    "run: cannot write to the folder " + folder + ": " + e.getMessage() + "; choose another with run=…",
+                    e);
         }
     }
 

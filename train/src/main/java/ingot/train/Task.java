@@ -9,8 +9,8 @@ import java.util.function.IntFunction;
 
 /// What is learned: parameters, a loss, and the data of every step.
 ///
-/// @param lossGraph the graph for a batch of the given size; its output `loss` is a sum over the batch, scaled so that the parts add up
-/// @param batched inputs with the batch on axis 0
+/// @param lossGraph the graph for a batch of the given size; its output `loss` is a sum over the batch, scaled so that
+/// the parts add up @param batched inputs with the batch on axis 0
 /// @param keyed the graph has the input `key` (I32[4]) for random bits
 public record Task(
         List<Parameter> parameters, IntFunction<Graph> lossGraph, Set<String> batched, boolean keyed, Feed feed) {

@@ -18,8 +18,9 @@ import org.jspecify.annotations.Nullable;
 
 /// The training loop: one compiled program, one store, one step at a time.
 ///
-/// A step is: apply what the step before left pending while the forward loads its stages, compute the loss and all gradients, take their
-/// global norm, and leave them pending. Everything is a function of (configuration, step): there is no other state than the store.
+/// A step is: apply what the step before left pending while the forward loads its stages, compute the loss and all
+/// gradients, take their global norm, and leave them pending. Everything is a function of (configuration, step): there
+/// is no other state than the store.
 public final class Trainer implements AutoCloseable {
     private final Task task;
     private final RunConfig.TrainConfig config;
@@ -141,8 +142,8 @@ public final class Trainer implements AutoCloseable {
         String what = Float.isFinite(loss) ? "the gradient norm is " + norm : "the loss is " + loss;
         return new IngotException("step " + step + ": " + what
                 + (first == null ? "" : "; the first value that is not finite: " + first)
-                + ". Nothing was changed by this step; the last checkpoint stands. Try a lower train.learning-rate, a longer"
-                + " train.warmup or a smaller train.clip");
+                + ". Nothing was changed by this step; the last checkpoint stands. Try a lower train.learning-rate, a"
+                + " longer train.warmup or a smaller train.clip");
     }
 
     @Override

@@ -29,8 +29,9 @@ import org.jspecify.annotations.Nullable;
 
 /// A language model trained from text into a run folder, resumable at any moment.
 ///
-/// The folder is a Hugging Face GPT-2 checkpoint (config.json, model.safetensors, tokenizer.json) beside ingot.yaml, metrics.jsonl, TensorBoard
-/// events, and `resume` with the newest checkpoints. Calling `train` again continues where the last checkpoint was.
+/// The folder is a Hugging Face GPT-2 checkpoint (config.json, model.safetensors, tokenizer.json) beside ingot.yaml,
+/// metrics.jsonl, TensorBoard events, and `resume` with the newest checkpoints. Calling `train` again continues where
+/// the last checkpoint was.
 public final class TrainingRun {
     private final RunConfig config;
     private final Path folder;
@@ -80,11 +81,15 @@ public final class TrainingRun {
             if (!corpus.replacements().isEmpty()) {
                 callback.onWarning("malformed UTF-8 was replaced in " + String.join(", ", corpus.replacements()));
             }
-            Corpus.Split split = corpus.split(config.train().seed(), config.data().heldOut());
+            Corpus.Split split =
+                    corpus.split(config.train().seed(), config.data().heldOut());
             try (Tokenizer tokenizer = tokenizer(split.training())) {
                 int length = config.model().context();
                 Sequences training = Sequences.of(
-                        split.training(), tokenizer, length, (done, total) -> callback.onPhase("encoding", done, total));
+                        split.training(),
+                        tokenizer,
+                        length,
+                        (done, total) -> callback.onPhase("encoding", done, total));
                 Sequences heldOut = Sequences.of(split.heldOut(), tokenizer, length, (done, total) -> {});
                 return train(split, tokenizer, training, heldOut);
             }
@@ -98,8 +103,7 @@ public final class TrainingRun {
         long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
         try (WeightStore store = new RamStore();
-                Trainer trainer =
-                        new Trainer(task(model, training, batches), train, steps, backend, store);
+                Trainer trainer = new Trainer(task(model, training, batches), train, steps, backend, store);
                 Evaluator evaluator = new Evaluator(model, heldOut, train.batch(), backend, store)) {
             String data = split.training().fingerprint() + " " + tokenizer.fingerprint();
             Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
@@ -238,8 +242,7 @@ public final class TrainingRun {
             WeightStore store = trainer.store();
             Checkpoint.save(
                     resumeFolder(),
-                    new Checkpoint.State(
-                            trainer.step(), config.identity(), data, Digest.of(store, losses), losses),
+                    new Checkpoint.State(trainer.step(), config.identity(), data, Digest.of(store, losses), losses),
                     store);
             GptFiles.save(folder, model, tokenizer.endOfText(), store);
             callback.onCheckpoint(trainer.step());
@@ -270,7 +273,8 @@ public final class TrainingRun {
     static Task task(LanguageModel model, Sequences training, Batches batches) {
         int length = training.length();
         boolean keyed = model.lossGraph(1, length, true).inputs().stream()
-                .anyMatch(value -> value.op() instanceof ingot.ir.Op.Input input && input.name().equals("key"));
+                .anyMatch(value -> value.op() instanceof ingot.ir.Op.Input input
+                        && input.name().equals("key"));
         return new Task(
                 model.parameters(),
                 batch -> model.lossGraph(batch, length, keyed),
