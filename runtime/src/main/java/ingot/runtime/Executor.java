@@ -61,6 +61,11 @@ public final class Executor implements AutoCloseable {
     private record Pin(Key key, int slot, boolean written) {}
 
     public Executor(Program program, Backend backend, WeightStore store) {
+        this(program, backend, store, Set.of());
+    }
+
+    /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every run.
+    public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
         this.program = program;
         this.store = store;
         for (Step step : program.steps()) {
@@ -71,15 +76,17 @@ public final class Executor implements AutoCloseable {
         base = new long[slots.size()];
         long bytes = 0;
         try {
-            bytes += allocate(program.inputs(), inputs);
-            bytes += allocate(program.outputs(), outputs);
+            bytes += allocate(program.inputs(), bound, inputs);
+            bytes += allocate(program.outputs(), bound, outputs);
             long activations = program.memory().activationBytes();
             activationAddress = arena.allocate(Math.max(64, activations), 4096).address();
             bytes += activations;
             for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
                 base[slot.getValue()] = switch (slot.getKey()) {
-                    case Buffer.Input input -> find(inputs, input.name()).address();
-                    case Buffer.Output output -> find(outputs, output.name()).address();
+                    case Buffer.Input input ->
+                        bound.contains(input.name()) ? 0 : find(inputs, input.name()).address();
+                    case Buffer.Output output ->
+                        bound.contains(output.name()) ? 0 : find(outputs, output.name()).address();
                     case Buffer.Activation activation -> activationAddress + activation.offset();
                     case Buffer.Constant constant -> copy(program.constants().get(constant.index()));
                     case Buffer.Weight _, Buffer.Gradient _ -> 0;
@@ -382,9 +389,12 @@ public final class Executor implements AutoCloseable {
         return null;
     }
 
-    private long allocate(Map<String, Type> types, Map<String, MemorySegment> into) {
+    private long allocate(Map<String, Type> types, Set<String> bound, Map<String, MemorySegment> into) {
         long bytes = 0;
         for (Map.Entry<String, Type> entry : types.entrySet()) {
+            if (bound.contains(entry.getKey())) {
+                continue;
+            }
             long size = entry.getValue().bytes();
             into.put(entry.getKey(), arena.allocate(Math.max(64, size), 64).asSlice(0, size));
             bytes += size;
