@@ -36,11 +36,11 @@ final class Checkpoint {
     /// What identifies a state.
     ///
     /// @param step the next step to be done
-    /// @param identity the lines of the configuration that decide bits
-    /// @param data fingerprint of the training data
+    /// @param identity the keys of the configuration that decide bits, with their values
+    /// @param data fingerprints of the training text and the tokenizer
     /// @param digest SHA-256 of all arrays and of the losses so far
     /// @param losses running digest of the losses
-    record State(long step, List<String> identity, String data, String digest, String losses) {}
+    record State(long step, Map<String, String> identity, Map<String, String> data, String digest, String losses) {}
 
     /// Saves the store, which has nothing pending.
     static void save(Path folder, State state, WeightStore store) {
@@ -66,7 +66,7 @@ final class Checkpoint {
             for (Path old : all.subList(KEPT < all.size() ? KEPT : all.size(), all.size())) {
                 delete(old);
             }
-        } catch (IOException | UncheckedIOException e) {
+        } catch (IOException | UncheckedIOException | IngotException e) {
             throw new IngotException(
                     "checkpoint: cannot write step " + state.step() + " to " + folder + ": " + e.getMessage()
                             + "; the checkpoint before it, if any, is untouched. Free some space or choose another run"
@@ -102,16 +102,26 @@ final class Checkpoint {
         return null;
     }
 
-    /// The newest checkpoint's description, or null if there is none.
+    /// The description of the newest checkpoint that has a readable one, or null.
     static @Nullable State newest(Path folder) {
-        List<Path> all = list(folder);
-        return all.isEmpty() ? null : read(all.getFirst());
+        for (Path candidate : list(folder)) {
+            try {
+                return read(candidate);
+            } catch (IngotException e) {
+                // `load` reports it, if an older one can be used instead
+            }
+        }
+        return null;
     }
 
     private static State read(Path candidate) {
         Path file = candidate.resolve("state.json");
         try {
-            return JSON.readValue(Files.readString(file), State.class);
+            State state = JSON.readValue(Files.readString(file), State.class);
+            if (state == null || state.identity() == null || state.data() == null || state.digest() == null) {
+                throw new IngotException("checkpoint: " + file + " is incomplete");
+            }
+            return state;
         } catch (IOException | JacksonException e) {
             throw new IngotException("checkpoint: cannot read " + file + ": " + e.getMessage(), e);
         }

@@ -24,7 +24,7 @@ import java.util.Set;
 ///
 /// So the exact global norm of the gradients is known before any weight changes, without a second pass over the store.
 final class DeferredUpdates implements StageUpdates, AutoCloseable {
-    private static final String RATE_OF_CLIPPING = "scale";
+    private static final String SCALE = "scale";
 
     private final Optimizer optimizer;
     private final Map<String, Parameter> parameters = new LinkedHashMap<>();
@@ -75,9 +75,12 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
     /// Makes the gradients in the store the pending update number `step`; each is multiplied by `scale` first.
     void pend(long step, double learningRate, float scale) {
         Map<String, Float> scalars = new HashMap<>(optimizer.scalars(step, learningRate));
-        scalars.put(RATE_OF_CLIPPING, scale);
+        scalars.put(SCALE, scale);
         for (Executor executor : rules.values()) {
             scalars.forEach((name, value) -> executor.input(name).set(ValueLayout.JAVA_FLOAT, 0, value));
+        }
+        if (!pending.isEmpty()) {
+            throw new IllegalStateException("step " + step + ": no stage has applied the update of " + pending);
         }
         pending.addAll(parameters.keySet());
     }
@@ -90,10 +93,6 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
     /// Applies what is pending: before weights are evaluated, saved or exported.
     void flush() {
         parameters.keySet().forEach(this::update);
-    }
-
-    boolean isPending() {
-        return !pending.isEmpty();
     }
 
     /// Bytes of off-heap memory beside the store.

@@ -2,19 +2,27 @@ package ingot.train;
 
 import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
+import ingot.data.Corpus;
 import ingot.data.Sequences;
+import ingot.ir.IngotException;
+import ingot.nn.CrossEntropy;
 import ingot.nn.LanguageModel;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
 import ingot.store.WeightStore;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
 
 /// Measures a language model on text it was not trained on.
 public final class Evaluator implements AutoCloseable {
-    private static final int IGNORED = -100;
+    /// Tokens that are evaluated at once when nothing else is asked for.
+    private static final int TOKENS_AT_A_TIME = 4096;
 
     private final Sequences text;
     private final int batch;
@@ -28,6 +36,47 @@ public final class Evaluator implements AutoCloseable {
         this.text = text;
         this.batch = Math.min(batch, text.count());
         executor = new Executor(Compiler.inference(model.lossGraph(this.batch, text.length(), false)), backend, store);
+    }
+
+    /// Measures the model of a folder: a run folder, or any Hugging Face GPT-2 folder.
+    ///
+    /// `source` is a corpus like `data.corpus`, with the globs `include`; if it is empty, the folder is a run and its
+    /// own held-out text is taken. Phases and progress go to `callback`, whose `stop` ends early with what is done.
+    public static Evaluation evaluate(
+            Path folder, String source, List<String> include, Backend backend, Callback callback) {
+        try (ModelFolder opened = ModelFolder.open(folder)) {
+            Corpus corpus = source.isEmpty() ? heldOut(folder, callback) : corpus(source, include, callback);
+            int length = opened.model().context();
+            Sequences text = Sequences.of(
+                    corpus, opened.tokenizer(), length, (done, total) -> callback.onPhase("encoding", done, total));
+            callback.onPhase("compiling", 0, 0);
+            int rows = Math.max(1, TOKENS_AT_A_TIME / length);
+            try (Evaluator evaluator = new Evaluator(opened.model(), text, rows, backend, opened.store())) {
+                return evaluator.run(
+                        callback::stop, done -> callback.onPhase("evaluating", done, evaluator.text.count()));
+            }
+        }
+    }
+
+    private static Corpus heldOut(Path folder, Callback callback) {
+        Path file = folder.resolve("ingot.yaml");
+        if (!Files.exists(file)) {
+            throw new IngotException("evaluate: " + folder + " is not a run of ingot, so it has no held-out text of its"
+                    + " own; say which text to use with --data");
+        }
+        try {
+            RunConfig config = RunConfig.parse(Files.readString(file), List.of());
+            return corpus(config.data().corpus(), config.data().include(), callback)
+                    .split(config.train().seed(), config.data().heldOut())
+                    .heldOut();
+        } catch (IOException e) {
+            throw new IngotException("evaluate: cannot read " + file + ": " + e.getMessage(), e);
+        }
+    }
+
+    private static Corpus corpus(String source, List<String> include, Callback callback) {
+        callback.onPhase("reading " + source, 0, 0);
+        return Corpus.open(source, include, Corpus.defaultCache(), notice -> callback.onPhase(notice, 0, 0));
     }
 
     public Evaluation run() {
@@ -48,7 +97,7 @@ public final class Evaluator implements AutoCloseable {
                 text.read(done + Math.min(i, rows - 1), tokens, i * row, targets, i * row);
                 if (i >= rows) {
                     for (int t = 0; t < text.length(); t++) {
-                        targets.set(ValueLayout.JAVA_INT, i * row + 4L * t, IGNORED);
+                        targets.set(ValueLayout.JAVA_INT, i * row + 4L * t, CrossEntropy.IGNORED);
                     }
                 }
             }

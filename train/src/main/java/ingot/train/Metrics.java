@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
+import ingot.store.Durable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,7 +31,7 @@ final class Metrics implements AutoCloseable {
                         kept.add(line);
                     }
                 }
-                Files.write(lines, kept);
+                Durable.write(lines, kept.isEmpty() ? "" : String.join("\n", kept) + "\n");
             }
             events = new EventFile(
                     folder.resolve("events.out.tfevents." + System.currentTimeMillis() / 1000 + ".ingot"));

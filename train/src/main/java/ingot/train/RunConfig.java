@@ -2,8 +2,11 @@ package ingot.train;
 
 import ingot.ir.IngotException;
 import ingot.nn.GptConfig;
-import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.SequencedMap;
+import java.util.Set;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
@@ -16,6 +19,16 @@ import tools.jackson.dataformat.yaml.YAMLMapper;
 public record RunConfig(
         String run, int threads, ModelConfig model, DataConfig data, TokenizerConfig tokenizer, TrainConfig train) {
     private static final YAMLMapper YAML = YAMLMapper.builder().build();
+
+    /// Keys that never change a bit.
+    private static final Set<String> FREE = Set.of(
+            "run",
+            "threads",
+            "train.micro-batch",
+            "train.recompute",
+            "train.evaluate-every",
+            "train.checkpoint-every",
+            "train.log-every");
 
     public RunConfig {
         require(!run.isBlank(), "run expected a folder, got nothing");
@@ -162,6 +175,11 @@ public record RunConfig(
                 case SGD -> new Optimizer.Sgd(momentum, weightDecay);
                 case LION -> new Optimizer.Lion(beta1, beta2, weightDecay);
             };
+        }
+
+        /// The settings of a run of `total` steps.
+        public Recipe recipe(long total) {
+            return new Recipe(rule(), rate(total), batch, microBatch, shard, seed, clip, recompute);
         }
 
         /// The learning rate of a run of `total` steps.
@@ -322,27 +340,22 @@ public record RunConfig(
         return YAML.writeValueAsString(root);
     }
 
-    /// The keys that decide the bits of a run, as `key: value` lines: what a resumed run must share with the one that
+    /// The keys that decide the bits of a run, `train.batch` → `16`: what a resumed run must share with the one that
     /// began.
-    public List<String> identity() {
-        List<String> lines = new ArrayList<>();
-        for (String line : toYaml().lines().toList()) {
-            String key = line.strip();
-            boolean free = List.of(
-                            "run:",
-                            "threads:",
-                            "micro-batch:",
-                            "recompute:",
-                            "evaluate-every:",
-                            "checkpoint-every:",
-                            "log-every:")
-                    .stream()
-                    .anyMatch(key::startsWith);
-            if (!free) {
-                lines.add(line);
-            }
+    public SequencedMap<String, String> identity() {
+        SequencedMap<String, String> values = new LinkedHashMap<>();
+        flatten("", YAML.readTree(toYaml()), values);
+        values.keySet().removeAll(FREE);
+        return values;
+    }
+
+    private static void flatten(String path, JsonNode node, Map<String, String> into) {
+        if (node.isObject()) {
+            String prefix = path.isEmpty() ? "" : path + ".";
+            node.properties().forEach(e -> flatten(prefix + e.getKey(), e.getValue(), into));
+        } else {
+            into.put(path, node.isArray() ? node.toString() : node.asString());
         }
-        return lines;
     }
 
     private static void require(boolean condition, String message) {

@@ -23,8 +23,7 @@ import org.jspecify.annotations.Nullable;
 /// is no other state than the store.
 public final class Trainer implements AutoCloseable {
     private final Task task;
-    private final RunConfig.TrainConfig config;
-    private final Schedule schedule;
+    private final Recipe recipe;
     private final WeightStore store;
     private final Executor executor;
     private final DeferredUpdates updates;
@@ -33,38 +32,37 @@ public final class Trainer implements AutoCloseable {
     /// What a step did.
     public record StepResult(long step, float loss, float norm, double learningRate, long tokens) {}
 
-    /// Prepares a run of `total` steps; the store is filled with the first values of the parameters.
-    public Trainer(Task task, RunConfig.TrainConfig config, long total, Backend backend, WeightStore store) {
+    /// Prepares the first step; the store is filled with the first values of the parameters.
+    public Trainer(Task task, Recipe recipe, Backend backend, WeightStore store) {
         this.task = task;
-        this.config = config;
-        this.schedule = config.rate(total);
+        this.recipe = recipe;
         this.store = store;
-        Optimizer optimizer = config.rule();
-        Program program = Compiler.training(spec(task, config));
+        Optimizer optimizer = recipe.optimizer();
+        Program program = Compiler.training(spec(task, recipe));
         for (Parameter parameter : task.parameters()) {
             String name = parameter.name();
             store.create(Key.weight(name), parameter.type());
             store.create(Key.gradient(name), parameter.type());
             optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
             MemorySegment memory = store.pin(Key.weight(name));
-            parameter.initializer().fill(Tensor.over(parameter.type(), memory), config.seed(), name);
+            parameter.initializer().fill(Tensor.over(parameter.type(), memory), recipe.seed(), name);
             store.release(Key.weight(name), true);
         }
         executor = new Executor(program, backend, store);
         updates = new DeferredUpdates(optimizer, task.parameters(), backend, store);
     }
 
-    /// The division of the step that a configuration asks for.
-    static TrainingSpec spec(Task task, RunConfig.TrainConfig config) {
+    /// What the compiler is asked for.
+    public static TrainingSpec spec(Task task, Recipe recipe) {
         return new TrainingSpec(
                 task.lossGraph(),
                 "loss",
-                config.batch(),
-                config.microBatch() == 0 ? config.batch() : config.microBatch(),
-                config.shard(),
+                recipe.batch(),
+                recipe.rows(),
+                recipe.shard(),
                 task.batched(),
                 task.keyed() ? Set.of("key") : Set.of(),
-                config.recompute(),
+                recipe.recompute(),
                 Set.of());
     }
 
@@ -98,7 +96,7 @@ public final class Trainer implements AutoCloseable {
         if (!Float.isFinite(loss) || !Float.isFinite(norm)) {
             throw notFinite(loss, norm);
         }
-        double rate = schedule.at(step);
+        double rate = recipe.schedule().at(step);
         updates.pend(step, rate, scale(norm));
         StepResult result = new StepResult(step, loss, norm, rate, tokens);
         step++;
@@ -122,16 +120,16 @@ public final class Trainer implements AutoCloseable {
 
     /// min(1, clip / (norm + 10⁻⁶)), as in PyTorch.
     private float scale(float norm) {
-        return config.clip() == 0 ? 1 : Math.min(1, (float) config.clip() / (norm + 1e-6f));
+        return recipe.clip() == 0 ? 1 : Math.min(1, (float) recipe.clip() / (norm + 1e-6f));
     }
 
     /// One key per micro-batch: (seed, step, first row).
     private void fillKeys() {
         MemorySegment keys = executor.input("key");
-        int size = config.microBatch() == 0 ? config.batch() : config.microBatch();
-        for (int i = 0; i * (long) size < config.batch(); i++) {
-            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i, (int) config.seed());
-            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 1, (int) (config.seed() >>> 32));
+        int size = recipe.rows();
+        for (int i = 0; i * (long) size < recipe.batch(); i++) {
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i, (int) recipe.seed());
+            keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 1, (int) (recipe.seed() >>> 32));
             keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 2, (int) step);
             keys.setAtIndex(ValueLayout.JAVA_INT, 4L * i + 3, i * size);
         }

@@ -8,7 +8,7 @@ import ingot.data.Sequences;
 import ingot.data.Tokenizer;
 import ingot.ir.IngotException;
 import ingot.nn.Gpt;
-import ingot.nn.LanguageModel;
+import ingot.nn.GptConfig;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.store.Durable;
@@ -22,6 +22,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -103,13 +104,15 @@ public final class TrainingRun {
         long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
         try (WeightStore store = new RamStore();
-                Trainer trainer = new Trainer(task(model, training, batches), train, steps, backend, store);
+                Trainer trainer = new Trainer(task(model, training, batches), train.recipe(steps), backend, store);
                 Evaluator evaluator = new Evaluator(model, heldOut, train.batch(), backend, store)) {
-            String data = split.training().fingerprint() + " " + tokenizer.fingerprint();
+            Map<String, String> data = new LinkedHashMap<>();
+            data.put("the training text", split.training().fingerprint());
+            data.put("the tokenizer", tokenizer.fingerprint());
             Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
             String losses = Digest.EMPTY;
             if (state != null) {
-                refuse("the training text or the tokenizer", List.of(state.data()), List.of(data));
+                refuse("the data", state.data(), data);
                 trainer.continueAt(state.step());
                 losses = state.losses();
             }
@@ -139,7 +142,7 @@ public final class TrainingRun {
         private final Trainer trainer;
         private final Evaluator evaluator;
         private final Metrics metrics;
-        private final String data;
+        private final Map<String, String> data;
         private final long parameters;
         private final long steps;
         private final Pace pace = new Pace();
@@ -153,7 +156,7 @@ public final class TrainingRun {
                 Trainer trainer,
                 Evaluator evaluator,
                 Metrics metrics,
-                String data,
+                Map<String, String> data,
                 long parameters,
                 long steps,
                 String losses) {
@@ -270,16 +273,15 @@ public final class TrainingRun {
     }
 
     /// Next-token prediction over packed sequences.
-    static Task task(LanguageModel model, Sequences training, Batches batches) {
+    static Task task(Gpt model, Sequences training, Batches batches) {
         int length = training.length();
-        boolean keyed = model.lossGraph(1, length, true).inputs().stream()
-                .anyMatch(value -> value.op() instanceof ingot.ir.Op.Input input
-                        && input.name().equals("key"));
+        GptConfig sizes = model.config();
+        boolean dropout = sizes.embeddingDropout() > 0 || sizes.attentionDropout() > 0 || sizes.residualDropout() > 0;
         return new Task(
                 model.parameters(),
-                batch -> model.lossGraph(batch, length, keyed),
+                batch -> model.lossGraph(batch, length, dropout),
                 Set.of("tokens", "targets"),
-                keyed,
+                dropout,
                 (step, executor) -> fill(training, batches, step, executor));
     }
 
@@ -328,16 +330,18 @@ public final class TrainingRun {
         }
     }
 
-    private void refuse(String what, List<String> before, List<String> now) {
+    private void refuse(String what, Map<String, String> before, Map<String, String> now) {
         if (before.equals(now)) {
             return;
         }
+        Set<String> keys = new LinkedHashSet<>(now.keySet());
+        keys.addAll(before.keySet());
         List<String> changes = new ArrayList<>();
-        for (int i = 0; i < Math.max(before.size(), now.size()); i++) {
-            String old = i < before.size() ? before.get(i).strip() : "nothing";
-            String young = i < now.size() ? now.get(i).strip() : "nothing";
+        for (String key : keys) {
+            String old = before.getOrDefault(key, "nothing");
+            String young = now.getOrDefault(key, "nothing");
             if (!old.equals(young)) {
-                changes.add(young + " (it was " + old + ")");
+                changes.add(key + " is " + young + ", it was " + old);
             }
         }
         throw new IngotException("run: " + folder + " was begun with other settings, " + what + " differs: "

@@ -1,0 +1,107 @@
+package ingot.train;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Buffer;
+import ingot.compiler.Compiler;
+import ingot.nn.LanguageModel;
+import ingot.runtime.Executor;
+import ingot.runtime.StageUpdates;
+import ingot.store.WeightStore;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+
+/// One sequence that grows token by token over a key/value cache.
+///
+/// Two programs share the cache: one takes up to 64 tokens at a time, for prompts, one a single token. Which of them
+/// read a token changes no bit of the logits.
+final class Decoder implements AutoCloseable {
+    private static final int CHUNK = 64;
+
+    private final int capacity;
+    private final int vocabulary;
+    private final Arena arena = Arena.ofShared();
+    private final Map<String, MemorySegment> caches = new LinkedHashMap<>();
+    private final int chunk;
+    private final Executor several;
+    private final Executor single;
+    private int position;
+
+    Decoder(LanguageModel model, Backend backend, WeightStore store) {
+        capacity = model.context();
+        vocabulary = model.vocabulary();
+        chunk = Math.min(CHUNK, capacity);
+        Set<String> bound = new HashSet<>();
+        for (LanguageModel.CacheEntry entry : model.cache(1, capacity)) {
+            caches.put(entry.name(), arena.allocate(entry.type().bytes(), 64));
+            bound.add("cache." + entry.name());
+        }
+        single = new Executor(Compiler.inference(model.decodeGraph(1, 1, capacity)), backend, store, bound);
+        several = chunk == 1
+                ? single
+                : new Executor(Compiler.inference(model.decodeGraph(1, chunk, capacity)), backend, store, bound);
+    }
+
+    /// Most tokens the sequence can have.
+    int capacity() {
+        return capacity;
+    }
+
+    /// Tokens the sequence has.
+    int position() {
+        return position;
+    }
+
+    /// Starts a new sequence.
+    void reset() {
+        position = 0;
+    }
+
+    /// Appends tokens, at least one; the logits of what follows them.
+    float[] append(int... tokens) {
+        if (tokens.length == 0 || position + tokens.length > capacity) {
+            throw new IllegalArgumentException("decoder: 1 to " + (capacity - position) + " tokens fit after "
+                    + position + ", got " + tokens.length);
+        }
+        Executor last = single;
+        for (int from = 0; from < tokens.length; ) {
+            int count = Math.min(chunk, tokens.length - from);
+            last = count == 1 ? single : several;
+            run(last, tokens, from, count);
+            from += count;
+        }
+        float[] logits = new float[vocabulary];
+        MemorySegment.copy(last.output("logits"), ValueLayout.JAVA_FLOAT, 0, logits, 0, vocabulary);
+        return logits;
+    }
+
+    private void run(Executor executor, int[] tokens, int from, int count) {
+        MemorySegment input = executor.input("tokens");
+        int size = Math.toIntExact(input.byteSize() / 4);
+        for (int i = 0; i < size; i++) {
+            input.setAtIndex(ValueLayout.JAVA_INT, i, tokens[from + Math.min(i, count - 1)]);
+        }
+        executor.input("position").set(ValueLayout.JAVA_INT, 0, position);
+        executor.input("last").set(ValueLayout.JAVA_INT, 0, count - 1);
+        caches.forEach((name, memory) -> executor.bind(new Buffer.Input("cache." + name), memory));
+        executor.run(StageUpdates.NONE);
+        caches.forEach((name, memory) -> {
+            long row = memory.byteSize() / capacity;
+            MemorySegment.copy(executor.output(name), 0, memory, position * row, count * row);
+        });
+        position += count;
+    }
+
+    @Override
+    public void close() {
+        single.close();
+        if (several != single) {
+            several.close();
+        }
+        arena.close();
+    }
+}
