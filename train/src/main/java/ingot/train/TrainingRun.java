@@ -174,12 +174,13 @@ public final class TrainingRun {
         Outcome run() {
             RunConfig.TrainConfig train = config.train();
             long saved = trainer.step();
+            boolean already = saved >= steps;
             boolean stopped = callback.stop();
             while (trainer.step() < steps && !stopped) {
                 step();
                 long done = trainer.step();
                 if (due(train.evaluateEvery(), done) && done < steps) {
-                    evaluate();
+                    evaluate(true);
                 }
                 stopped = callback.stop();
                 if (due(train.checkpointEvery(), done) && done < steps && !stopped) {
@@ -192,7 +193,7 @@ public final class TrainingRun {
             }
             boolean finished = trainer.step() >= steps;
             if (finished) {
-                evaluate();
+                evaluate(!already);
             }
             trainer.flush();
             return new Outcome(trainer.step(), finished, loss, evaluation, Digest.of(trainer.store(), losses));
@@ -228,16 +229,19 @@ public final class TrainingRun {
                     (steps - done) * (double) result.tokens() / rate));
         }
 
-        private void evaluate() {
+        private void evaluate(boolean record) {
             trainer.flush();
-            Evaluator.Evaluation result = evaluator.run(() -> false, sequences -> {});
+            Evaluator.Evaluation result = evaluator.run();
             evaluation = result;
+            callback.onEvaluate(trainer.step(), result);
+            if (!record) {
+                return;
+            }
             Map<String, Double> values = new LinkedHashMap<>();
             values.put("held-out-loss", result.loss());
             values.put("bits-per-byte", result.bitsPerByte());
             values.put("perplexity", result.perplexity());
             metrics.write(trainer.step(), values);
-            callback.onEvaluate(trainer.step(), result);
         }
 
         private void save() {
