@@ -64,7 +64,8 @@ public final class Executor implements AutoCloseable {
         this(program, backend, store, Set.of());
     }
 
-    /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every run.
+    /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every
+    /// run.
     public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
         this.program = program;
         this.store = store;
@@ -84,9 +85,13 @@ public final class Executor implements AutoCloseable {
             for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
                 base[slot.getValue()] = switch (slot.getKey()) {
                     case Buffer.Input input ->
-                        bound.contains(input.name()) ? 0 : find(inputs, input.name()).address();
+                        bound.contains(input.name())
+                                ? 0
+                                : find(inputs, input.name()).address();
                     case Buffer.Output output ->
-                        bound.contains(output.name()) ? 0 : find(outputs, output.name()).address();
+                        bound.contains(output.name())
+                                ? 0
+                                : find(outputs, output.name()).address();
                     case Buffer.Activation activation -> activationAddress + activation.offset();
                     case Buffer.Constant constant -> copy(program.constants().get(constant.index()));
                     case Buffer.Weight _, Buffer.Gradient _ -> 0;

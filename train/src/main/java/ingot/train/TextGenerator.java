@@ -29,12 +29,7 @@ public final class TextGenerator implements AutoCloseable {
     /// @param promptSeconds time to read the prompt
     /// @param seconds time to generate
     public record Generation(
-            int promptTokens,
-            int droppedTokens,
-            int tokens,
-            boolean ended,
-            double promptSeconds,
-            double seconds) {
+            int promptTokens, int droppedTokens, int tokens, boolean ended, double promptSeconds, double seconds) {
         public double tokensPerSecond() {
             return seconds == 0 ? 0 : tokens / seconds;
         }

@@ -47,8 +47,8 @@ class GptReferenceTest {
     @ValueSource(ints = {1, 2})
     void tenStepsOfAdamW(int microBatch) {
         JsonNode adamw = reference.trajectory().path("adamw");
-        Optimizer optimizer = new Optimizer.AdamW(
-                0.9, 0.999, 1e-8, adamw.path("weight_decay").asDouble());
+        Optimizer optimizer =
+                new Optimizer.AdamW(0.9, 0.999, 1e-8, adamw.path("weight_decay").asDouble());
         follow(adamw, optimizer, microBatch);
     }
 
@@ -98,14 +98,14 @@ class GptReferenceTest {
                         .as("loss after " + step + " steps")
                         .isCloseTo(losses.get(step).asDouble(), within(LOSS_TOLERANCE));
                 if (step == 0) {
-                    double norm = reference.trajectory().path("grad_global_norm").asDouble();
+                    double norm =
+                            reference.trajectory().path("grad_global_norm").asDouble();
                     assertThat((double) result.norm()).isCloseTo(norm, within(NORM_TOLERANCE));
                 }
                 if (step == 10) {
                     // ten updates are applied, the eleventh is pending
                     assertThat(norm(store))
-                            .isCloseTo(
-                                    expected.path("final_param_global_norm").asDouble(), within(NORM_TOLERANCE));
+                            .isCloseTo(expected.path("final_param_global_norm").asDouble(), within(NORM_TOLERANCE));
                 }
             }
         }

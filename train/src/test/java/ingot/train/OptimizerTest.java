@@ -43,10 +43,13 @@ class OptimizerTest {
 
     static List<Case> cases() {
         return List.of(
-                new Case(new Optimizer.AdamW(0.9, 0.95, 1e-8, 0.1), (w, g, m, t, decay) ->
-                        (decay ? w * (1 - RATE * 0.1) : w) - RATE * adam(g, m, t, 0.9, 0.95, 1e-8)),
-                new Case(new Optimizer.Adam(0.9, 0.999, 1e-6, 0.1), (w, g, m, t, decay) ->
-                        w - RATE * adam(decay ? g + 0.1 * w : g, m, t, 0.9, 0.999, 1e-6)),
+                new Case(
+                        new Optimizer.AdamW(0.9, 0.95, 1e-8, 0.1),
+                        (w, g, m, t, decay) ->
+                                (decay ? w * (1 - RATE * 0.1) : w) - RATE * adam(g, m, t, 0.9, 0.95, 1e-8)),
+                new Case(
+                        new Optimizer.Adam(0.9, 0.999, 1e-6, 0.1),
+                        (w, g, m, t, decay) -> w - RATE * adam(decay ? g + 0.1 * w : g, m, t, 0.9, 0.999, 1e-6)),
                 new Case(new Optimizer.Sgd(0.9, 0.1), (w, g, m, t, decay) -> {
                     m[0] = 0.9 * m[0] + (decay ? g + 0.1 * w : g);
                     return w - RATE * m[0];
@@ -107,8 +110,7 @@ class OptimizerTest {
     @MethodSource("cases")
     void deferredUpdatesHaveTheBitsOfTheGraph(Case tested) {
         Optimizer optimizer = tested.optimizer();
-        Parameter parameter =
-                new Parameter("p", ingot.ir.Type.f32(ELEMENTS), new Initializer.Normal(1), true);
+        Parameter parameter = new Parameter("p", ingot.ir.Type.f32(ELEMENTS), new Initializer.Normal(1), true);
         Random random = new Random(2);
         float[] weight = new float[ELEMENTS];
         float[] gradient = new float[ELEMENTS];
@@ -127,16 +129,18 @@ class OptimizerTest {
             store.create(Key.weight("p"), parameter.type());
             store.create(Key.gradient("p"), parameter.type());
             optimizer.moments().forEach(m -> store.create(new Key("p", m), parameter.type()));
-            store.pin(Key.weight("p")).copyFrom(Tensor.of(Shape.of(ELEMENTS), weight).data());
-            store.pin(Key.gradient("p")).copyFrom(Tensor.of(Shape.of(ELEMENTS), gradient).data());
+            store.pin(Key.weight("p"))
+                    .copyFrom(Tensor.of(Shape.of(ELEMENTS), weight).data());
+            store.pin(Key.gradient("p"))
+                    .copyFrom(Tensor.of(Shape.of(ELEMENTS), gradient).data());
             try (DeferredUpdates updates =
                     new DeferredUpdates(optimizer, List.of(parameter), Backends.tested(), store)) {
                 updates.pend(0, RATE, 0.25f);
                 updates.flush();
                 updates.flush();
             }
-            expected.forEach((part, tensor) -> assertThat(
-                            Tensor.over(parameter.type(), store.pin(new Key("p", part))).sameBits(tensor))
+            expected.forEach((part, tensor) -> assertThat(Tensor.over(parameter.type(), store.pin(new Key("p", part)))
+                            .sameBits(tensor))
                     .as(part)
                     .isTrue());
         }
@@ -153,9 +157,7 @@ class OptimizerTest {
             exact += (double) values[i] * values[i];
         }
         Map<String, Tensor> found = Interpreter.run(
-                Optimizer.sumOfSquares(elements),
-                Map.of("gradient", Tensor.of(Shape.of(elements), values)),
-                Map.of());
+                Optimizer.sumOfSquares(elements), Map.of("gradient", Tensor.of(Shape.of(elements), values)), Map.of());
         assertThat((double) found.get("squares").getFloat(0)).isCloseTo(exact, within(1e-6 * exact));
     }
 

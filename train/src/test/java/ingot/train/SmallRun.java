@@ -39,17 +39,17 @@ final class SmallRun {
     /// 8 steps of 4 sequences of 16 tokens, a checkpoint every 2 and an evaluation every 4 steps.
     static RunConfig config(Path folder, String run, String... overrides) {
         String yaml = """
-                run: %s
-                model: {layers: 1, width: 16, heads: 2, context: 16}
-                data: {corpus: %s, held-out: 0.25}
-                tokenizer: {vocabulary: 270}
-                train:
-                  steps: 8
-                  batch: 4
-                  learning-rate: 0.01
-                  evaluate-every: 4
-                  checkpoint-every: 2
-                """.formatted(folder.resolve(run), folder.resolve("corpus"));
+            run: %s
+            model: {layers: 1, width: 16, heads: 2, context: 16}
+            data: {corpus: %s, held-out: 0.25}
+            tokenizer: {vocabulary: 270}
+            train:
+              steps: 8
+              batch: 4
+              learning-rate: 0.01
+              evaluate-every: 4
+              checkpoint-every: 2
+            """.formatted(folder.resolve(run), folder.resolve("corpus"));
         return RunConfig.parse(yaml, List.of(overrides));
     }
 

@@ -79,8 +79,8 @@ class TrainerTest {
     @Test
     void clippingLimitsTheGlobalNorm() {
         double clip = 0.125;
-        Recipe recipe = Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1, 0), 8)
-                .withClip(clip);
+        Recipe recipe =
+                Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1, 0), 8).withClip(clip);
         try (WeightStore store = new RamStore();
                 Trainer trainer = new Trainer(Toys.largest(8), recipe, backend, store)) {
             List<float[]> before = weights(store);

@@ -47,9 +47,11 @@ class TrainingRunTest {
         assertThat(watcher.steps).hasSize(8);
         assertThat(watcher.checkpoints).containsExactly(2L, 4L, 6L, 8L);
         assertThat(watcher.evaluations).hasSize(2);
-        assertThat(watcher.steps.getLast().loss()).isLessThan(watcher.steps.getFirst().loss() - 0.2);
+        assertThat(watcher.steps.getLast().loss())
+                .isLessThan(watcher.steps.getFirst().loss() - 0.2);
         assertThat(watcher.summary.firstStep()).isZero();
-        assertThat(watcher.summary.trainFiles() + watcher.summary.heldOutFiles()).isEqualTo(12);
+        assertThat(watcher.summary.trainFiles() + watcher.summary.heldOutFiles())
+                .isEqualTo(12);
         assertThat(watcher.warnings).isEmpty();
         assertThat(outcome.evaluation()).isNotNull();
         assertThat(outcome.evaluation().bitsPerByte()).isBetween(0.1, 8.0);
@@ -64,7 +66,8 @@ class TrainingRunTest {
         assertThat(first.path("step").asLong()).isEqualTo(1);
         assertThat(first.path("loss").asDouble())
                 .isEqualTo(watcher.steps.getFirst().loss());
-        JsonNode config = JsonMapper.shared().readTree(run.resolve("config.json").toFile());
+        JsonNode config =
+                JsonMapper.shared().readTree(run.resolve("config.json").toFile());
         assertThat(config.path("model_type").asString()).isEqualTo("gpt2");
         assertThat(config.path("n_embd").asInt()).isEqualTo(16);
     }
@@ -181,7 +184,8 @@ class TrainingRunTest {
         try (RunLock _ = RunLock.take(folder.resolve("run"))) {
             assertThatThrownBy(() -> SmallRun.train(config, new Watcher()))
                     .isInstanceOf(IngotException.class)
-                    .hasMessageContaining("is in use by process " + ProcessHandle.current().pid());
+                    .hasMessageContaining(
+                            "is in use by process " + ProcessHandle.current().pid());
         }
         assertThat(SmallRun.train(config, Watcher.stopAfter(1)).step()).isEqualTo(1);
     }
