@@ -14,8 +14,11 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 
 /// The form of a graph that lowering reads: composites inlined, dead values gone, constants of one repeated element as
 /// a broadcast scalar, every reduction along exactly one axis, no view of a view that is one view.
@@ -107,8 +110,49 @@ final class Canonical {
             case Op.Reduce reduce -> reduce(reduce);
             case Op.Reshape reshape -> reshape(reshape.x(), reshape.shape());
             case Op.Transpose transpose -> transpose(transpose.x(), transpose.permutation());
-            default -> to.add(op);
+            default -> Places.isPointwise(op) ? pointwise(op) : to.add(op);
         };
+    }
+
+    /// Where an operand regroups the axes of a repeated value, [batch, time, width] → [rows, width], which is no view, the op is done before
+    /// the regrouping: reshape(x) + y = reshape(x + reshape(y)).
+    private Value pointwise(Op op) {
+        for (Value operand : op.operands()) {
+            if (operand.op() instanceof Op.Reshape reshape
+                    && layout(operand).isEmpty()
+                    && layout(reshape.x()).isPresent()
+                    && divides(reshape.x().shape(), operand.shape())) {
+                Value finer = to.add(Operands.replace(op, x -> reshape(x, reshape.x().shape())));
+                return reshape(finer, operand.shape());
+            }
+        }
+        return to.add(op);
+    }
+
+    /// A value as a view of its root, were that row-major.
+    private static Optional<Layout> layout(Value value) {
+        return switch (value.op()) {
+            case Op.Reshape x -> layout(x.x()).flatMap(layout -> Layout.view(x, layout));
+            case Op.Broadcast x -> layout(x.x()).flatMap(layout -> Layout.view(x, layout));
+            case Op.Transpose x -> layout(x.x()).flatMap(layout -> Layout.view(x, layout));
+            case Op.Slice x -> layout(x.x()).flatMap(layout -> Layout.view(x, layout));
+            case Op.Reverse x -> layout(x.x()).flatMap(layout -> Layout.view(x, layout));
+            default -> Optional.of(Layout.rowMajor(value.type()));
+        };
+    }
+
+    /// True when the axes of `coarse` are whole groups of those of `fine`.
+    private static boolean divides(Shape fine, Shape coarse) {
+        Set<Long> bounds = new HashSet<>();
+        for (long stride : fine.strides()) {
+            bounds.add(stride);
+        }
+        for (long stride : coarse.strides()) {
+            if (stride != fine.elements() && !bounds.contains(stride)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private List<Value> inline(Graph definition, List<Value> operands) {

@@ -74,7 +74,6 @@ final class Fusion {
                 case FUSED -> fusion.place(value);
             }
         }
-        fusion.pairColumns(values);
         return fusion;
     }
 
@@ -310,21 +309,21 @@ final class Fusion {
         return space.of(places.layout(operand), outer).isPresent();
     }
 
-    /// Column sums over the same space that read a value in common become one kernel.
-    private void pairColumns(List<Value> values) {
+    /// Column sums over the same space that read a value in common become one kernel; to be done when it is known what is recomputed.
+    void pairColumns(List<Value> values, Set<Value> recomputed) {
         List<Group> columns = new ArrayList<>();
         for (Value value : values) {
             Group group = groups[value.id()];
             if (group == null || !group.isColumn() || columns.contains(group)) {
                 continue;
             }
-            Set<Value> reads = reads(group);
+            Set<Value> reads = reads(group, recomputed);
             Group into = null;
             Group merged = null;
             for (Group other : columns) {
-                if (reads(other).stream().anyMatch(reads::contains)) {
+                if (other.full == group.full && reads(other, recomputed).stream().anyMatch(reads::contains)) {
                     Optional<Group> both = join(List.of(other, group), null);
-                    if (both.isPresent() && group.full == other.full) {
+                    if (both.isPresent()) {
                         into = other;
                         merged = both.get();
                         break;
@@ -342,16 +341,20 @@ final class Fusion {
     }
 
     /// Roots that a group reads in its full space.
-    private Set<Value> reads(Group group) {
+    private Set<Value> reads(Group group, Set<Value> recomputed) {
         Set<Value> reads = new HashSet<>();
-        for (Value member : group.members.keySet()) {
-            for (Value operand : member.op().operands()) {
-                Value root = places.root(operand);
-                if (!group.members.containsKey(root) && root.shape().elements() * 2 > group.full) {
-                    reads.add(root);
-                }
+        group.members.keySet().forEach(member -> reads(group, member, recomputed, reads));
+        return reads;
+    }
+
+    private void reads(Group group, Value reader, Set<Value> recomputed, Set<Value> reads) {
+        for (Value operand : reader.op().operands()) {
+            Value root = places.root(operand);
+            if (recomputed.contains(root) && !group.members.containsKey(root)) {
+                reads(group, root, recomputed, reads);
+            } else if (!group.members.containsKey(root) && root.shape().elements() * 2 > group.full) {
+                reads.add(root);
             }
         }
-        return reads;
     }
 }

@@ -45,6 +45,7 @@ public final class Lowering {
         places = new Places(graph, buffers);
         fusion = Fusion.of(places, graph.values());
         recomputed = Recomputation.of(places, fusion, graph.values());
+        fusion.pairColumns(graph.values(), recomputed);
         anchors = new Anchors(places, buffers, this::copy);
     }
 
