@@ -140,7 +140,9 @@ final class Body {
         List<Layout> writes = new ArrayList<>();
         for (int i = 0; i < stores.size(); i++) {
             Store store = stores.get(i);
-            b.output(Integer.toString(i), value(store.value(), store.view() == null ? null : new Chain(store.view(), null), store.outer()));
+            b.output(
+                    Integer.toString(i),
+                    value(store.value(), store.view() == null ? null : new Chain(store.view(), null), store.outer()));
         }
         operands.addAll(accesses.keySet());
         for (Store store : stores) {

@@ -114,15 +114,16 @@ final class Canonical {
         };
     }
 
-    /// Where an operand regroups the axes of a repeated value, [batch, time, width] → [rows, width], which is no view, the op is done before
-    /// the regrouping: reshape(x) + y = reshape(x + reshape(y)).
+    /// Where an operand regroups the axes of a repeated value, [batch, time, width] → [rows, width], which is no view,
+    /// the op is done before the regrouping: reshape(x) + y = reshape(x + reshape(y)).
     private Value pointwise(Op op) {
         for (Value operand : op.operands()) {
             if (operand.op() instanceof Op.Reshape reshape
                     && layout(operand).isEmpty()
                     && layout(reshape.x()).isPresent()
                     && divides(reshape.x().shape(), operand.shape())) {
-                Value finer = to.add(Operands.replace(op, x -> reshape(x, reshape.x().shape())));
+                Value finer =
+                        to.add(Operands.replace(op, x -> reshape(x, reshape.x().shape())));
                 return reshape(finer, operand.shape());
             }
         }

@@ -309,7 +309,8 @@ final class Fusion {
         return space.of(places.layout(operand), outer).isPresent();
     }
 
-    /// Column sums over the same space that read a value in common become one kernel; to be done when it is known what is recomputed.
+    /// Column sums over the same space that read a value in common become one kernel; to be done when it is known what
+    /// is recomputed.
     void pairColumns(List<Value> values, Set<Value> recomputed) {
         List<Group> columns = new ArrayList<>();
         for (Value value : values) {
@@ -321,7 +322,8 @@ final class Fusion {
             Group into = null;
             Group merged = null;
             for (Group other : columns) {
-                if (other.full == group.full && reads(other, recomputed).stream().anyMatch(reads::contains)) {
+                if (other.full == group.full
+                        && reads(other, recomputed).stream().anyMatch(reads::contains)) {
                     Optional<Group> both = join(List.of(other, group), null);
                     if (both.isPresent()) {
                         into = other;

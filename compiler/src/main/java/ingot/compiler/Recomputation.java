@@ -147,7 +147,12 @@ final class Recomputation {
     static List<Body.Store> stores(Places places, Fusion.Group group, List<Value> values) {
         List<Body.Store> stores = new ArrayList<>();
         for (Value value : values) {
-            stores.add(new Body.Store(value, null, Boolean.TRUE.equals(group.members.get(value)), places.buffer(value), places.layout(value)));
+            stores.add(new Body.Store(
+                    value,
+                    null,
+                    Boolean.TRUE.equals(group.members.get(value)),
+                    places.buffer(value),
+                    places.layout(value)));
         }
         return stores;
     }

@@ -51,7 +51,11 @@ class FusionTest {
 
     private static Value layerNorm(GraphBuilder b) {
         return Norms.layerNorm(
-                b, b.input("x", Type.f32(3, 4, 20)), b.input("weight", Type.f32(20)), b.input("bias", Type.f32(20)), 1e-5);
+                b,
+                b.input("x", Type.f32(3, 4, 20)),
+                b.input("weight", Type.f32(20)),
+                b.input("bias", Type.f32(20)),
+                1e-5);
     }
 
     @Test
@@ -95,8 +99,8 @@ class FusionTest {
 
     @Test
     void crossEntropyIsOneKernel() {
-        Lowered lowered = checked(graph(
-                b -> CrossEntropy.crossEntropy(b, b.input("logits", Type.f32(6, 20)), b.input("targets", Type.i32(6)))));
+        Lowered lowered = checked(graph(b ->
+                CrossEntropy.crossEntropy(b, b.input("logits", Type.f32(6, 20)), b.input("targets", Type.i32(6)))));
         assertThat(kinds(lowered)).containsExactly("row");
     }
 

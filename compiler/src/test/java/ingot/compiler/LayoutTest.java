@@ -92,7 +92,8 @@ class LayoutTest {
 
     @Test
     void rowMajorIgnoresAxesOfSizeOne() {
-        assertThat(new Layout(DType.F32, Shape.of(1, 4, 1), 0, List.of(77L, 1L, 9L)).isRowMajor()).isTrue();
+        assertThat(new Layout(DType.F32, Shape.of(1, 4, 1), 0, List.of(77L, 1L, 9L)).isRowMajor())
+                .isTrue();
         assertThat(rowMajor(4, 4).transpose(List.of(1, 0)).isRowMajor()).isFalse();
     }
 
@@ -104,7 +105,8 @@ class LayoutTest {
         assertThat(Layout.collapse(x.shape(), List.of(x))).isEqualTo(Shape.of(24));
         assertThat(Layout.collapse(x.shape(), List.of(x, bias))).isEqualTo(Shape.of(6, 4));
         assertThat(Layout.collapse(x.shape(), List.of(x, bias, column))).isEqualTo(Shape.of(6, 4));
-        assertThat(Layout.collapse(x.shape(), List.of(x, x.transpose(List.of(0, 1, 2, 3)).reverse(List.of(3)))))
+        assertThat(Layout.collapse(
+                        x.shape(), List.of(x, x.transpose(List.of(0, 1, 2, 3)).reverse(List.of(3)))))
                 .isEqualTo(Shape.of(6, 4));
         assertThat(Layout.collapse(Shape.SCALAR, List.of())).isEqualTo(Shape.of(1));
     }

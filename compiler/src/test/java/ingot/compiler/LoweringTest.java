@@ -52,18 +52,21 @@ class LoweringTest {
 
     @Test
     void aConstantResultIsWritten() {
-        assertThat(kinds(checked(graph(b -> b.fullLike(b.input("x", Type.f32(4, 3)), 2.5))))).containsExactly("map");
+        assertThat(kinds(checked(graph(b -> b.fullLike(b.input("x", Type.f32(4, 3)), 2.5)))))
+                .containsExactly("map");
     }
 
     @Test
     void aConstantTensorIsReadFromMemory() {
-        Lowered lowered = checked(graph(b -> b.add(b.input("x", Type.f32(3)), b.constant(Tensor.of(Shape.of(3), 1f, 2f, 3f)))));
+        Lowered lowered =
+                checked(graph(b -> b.add(b.input("x", Type.f32(3)), b.constant(Tensor.of(Shape.of(3), 1f, 2f, 3f)))));
         assertThat(lowered.constants()).hasSize(1);
     }
 
     @Test
     void aConstantOfOneRepeatedElementIsPartOfTheCode() {
-        Lowered lowered = checked(graph(b -> b.add(b.input("x", Type.f32(3)), b.constant(Tensor.of(Shape.of(3), 2f, 2f, 2f)))));
+        Lowered lowered =
+                checked(graph(b -> b.add(b.input("x", Type.f32(3)), b.constant(Tensor.of(Shape.of(3), 2f, 2f, 2f)))));
         assertThat(lowered.constants()).isEmpty();
     }
 
@@ -80,8 +83,10 @@ class LoweringTest {
 
     @Test
     void emptyTensorsNeedNoCalls() {
-        assertThat(checked(graph(b -> b.exp(b.input("x", Type.f32(0, 4))))).calls()).isEmpty();
-        assertThat(kinds(checked(graph(b -> b.sum(b.input("x", Type.f32(0, 4)), 0))))).containsExactly("loop Reduce");
+        assertThat(checked(graph(b -> b.exp(b.input("x", Type.f32(0, 4))))).calls())
+                .isEmpty();
+        assertThat(kinds(checked(graph(b -> b.sum(b.input("x", Type.f32(0, 4)), 0)))))
+                .containsExactly("loop Reduce");
     }
 
     // ---- maps
@@ -93,7 +98,8 @@ class LoweringTest {
             return b.multiply(b.exp(x), b.add(x, b.input("y", Type.f32(2, 3, 4))));
         }));
         assertThat(kinds(lowered)).containsExactly("map");
-        assertThat(lowered.calls().getFirst().kernel().reads().getFirst().shape()).isEqualTo(Shape.of(24));
+        assertThat(lowered.calls().getFirst().kernel().reads().getFirst().shape())
+                .isEqualTo(Shape.of(24));
     }
 
     @Test
@@ -168,7 +174,14 @@ class LoweringTest {
     @Test
     void reductionsAlongAnyAxes() {
         for (List<Integer> axes : List.of(
-                List.of(0), List.of(1), List.of(2), List.of(0, 1), List.of(1, 2), List.of(0, 2), List.of(0, 1, 2), List.<Integer>of())) {
+                List.of(0),
+                List.of(1),
+                List.of(2),
+                List.of(0, 1),
+                List.of(1, 2),
+                List.of(0, 2),
+                List.of(0, 1, 2),
+                List.<Integer>of())) {
             for (ReduceKind kind : List.of(ReduceKind.SUM, ReduceKind.MAX, ReduceKind.PRODUCT)) {
                 checked(graph(b -> b.add(new Op.Reduce(kind, b.exp(b.input("x", Type.f32(3, 20, 5))), axes, 1))));
             }
@@ -177,15 +190,17 @@ class LoweringTest {
 
     @Test
     void aTrailingAxisIsARowAndALeadingAxisAColumn() {
-        assertThat(kinds(checked(graph(b -> b.sum(b.exp(b.input("x", Type.f32(3, 5))), 1))))).containsExactly("row");
-        assertThat(kinds(checked(graph(b -> b.sum(b.exp(b.input("x", Type.f32(3, 5))), 0))))).containsExactly("column");
+        assertThat(kinds(checked(graph(b -> b.sum(b.exp(b.input("x", Type.f32(3, 5))), 1)))))
+                .containsExactly("row");
+        assertThat(kinds(checked(graph(b -> b.sum(b.exp(b.input("x", Type.f32(3, 5))), 0)))))
+                .containsExactly("column");
     }
 
     @Test
     void sumsOfSegments() {
         for (List<Integer> axes : List.of(List.of(0), List.of(0, 1), List.of(1), List.of(0, 1, 2))) {
-            Lowered lowered = checked(graph(
-                    b -> b.add(new Op.Reduce(ReduceKind.SUM, b.exp(b.input("x", Type.f32(4, 6, 5))), axes, 2))));
+            Lowered lowered = checked(graph(b ->
+                    b.add(new Op.Reduce(ReduceKind.SUM, b.exp(b.input("x", Type.f32(4, 6, 5))), axes, 2))));
             assertThat(kinds(lowered)).containsExactly("column");
         }
     }
@@ -258,7 +273,11 @@ class LoweringTest {
     void severalContractedAxesInTheListedOrder() {
         for (List<Integer> order : List.of(List.of(0, 2), List.of(2, 0))) {
             checked(graph(b -> b.dot(
-                    b.input("x", Type.f32(3, 4, 5)), b.input("y", Type.f32(3, 5, 6)), List.of(), List.of(), order,
+                    b.input("x", Type.f32(3, 4, 5)),
+                    b.input("y", Type.f32(3, 5, 6)),
+                    List.of(),
+                    List.of(),
+                    order,
                     order.equals(List.of(0, 2)) ? List.of(0, 1) : List.of(1, 0))));
         }
     }
@@ -286,8 +305,15 @@ class LoweringTest {
     @Test
     void segmentedProduct() {
         Lowered lowered = checked(graph(b -> b.add(new Op.Dot(
-                b.input("x", Type.f32(6, 4)), b.input("y", Type.f32(6, 5)), List.of(), List.of(), List.of(0), List.of(0), 3))));
-        assertThat(((Kernel.Matmul) lowered.calls().getFirst().kernel()).segments()).isEqualTo(3);
+                b.input("x", Type.f32(6, 4)),
+                b.input("y", Type.f32(6, 5)),
+                List.of(),
+                List.of(),
+                List.of(0),
+                List.of(0),
+                3))));
+        assertThat(((Kernel.Matmul) lowered.calls().getFirst().kernel()).segments())
+                .isEqualTo(3);
     }
 
     // ---- indexing
@@ -296,7 +322,8 @@ class LoweringTest {
     void gatherAndScatterAlongAnyAxis() {
         for (int axis = 0; axis < 3; axis++) {
             int at = axis;
-            assertThat(kinds(checked(graph(b -> b.gather(b.input("x", Type.f32(4, 4, 4)), b.input("i", Type.i32(2, 3)), at)))))
+            assertThat(kinds(checked(graph(
+                            b -> b.gather(b.input("x", Type.f32(4, 4, 4)), b.input("i", Type.i32(2, 3)), at)))))
                     .containsExactly("gather");
         }
         for (int axis = 0; axis < 2; axis++) {
