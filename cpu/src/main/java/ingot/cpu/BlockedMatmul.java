@@ -3,6 +3,8 @@ package ingot.cpu;
 import ingot.cpu.MicroKernel.Layout;
 import ingot.cpu.MicroKernel.Start;
 import ingot.cpu.Tiling.Packing;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// A matmul as tasks over blocks of C, each a grid of register tiles.
@@ -89,10 +91,7 @@ final class BlockedMatmul {
         boolean readsA = aColumn == 4 || aRow == 4;
         packA = tiling.a() != Packing.NONE || !readsA;
         packB = tiling.b() == Packing.NONE && bColumn != 4 ? Packing.OWN : tiling.b();
-        oneB = shape.batches() == 1
-                || (zeroOr1(shape.batch0(), shape.b().batch0())
-                        && zeroOr1(shape.batch1(), shape.b().batch1())
-                        && zeroOr1(shape.batch2(), shape.b().batch2()));
+        oneB = shape.oneB();
         staged = shape.segments() > 1 || cColumn != 4 || (epilogue.accumulate() && (kBlocks > 1 || epilogue.bias()));
         fusedMerge = shape.segments() > 1 && kBlocks == 1;
 
@@ -123,10 +122,6 @@ final class BlockedMatmul {
         directAdd = adds && !packA ? MicroKernels.of(tiling, direct, Start.ADD) : packedAdd;
     }
 
-    private static boolean zeroOr1(int size, long stride) {
-        return size == 1 || stride == 0;
-    }
-
     private static int ceilDiv(int a, int b) {
         return Math.ceilDiv(a, b);
     }
@@ -134,6 +129,29 @@ final class BlockedMatmul {
     private static long lines(long bytes) {
         return Math.ceilDiv(bytes, LINE) * LINE;
     }
+
+    /// The micro-kernels this plan calls.
+    List<Call> kernels() {
+        var calls = new ArrayList<Call>();
+        for (var start : Start.values()) {
+            boolean used =
+                    switch (start) {
+                        case ZERO -> true;
+                        case CONTINUE -> packedContinue != null;
+                        case ADD -> packedAdd != null;
+                    };
+            boolean edges = shape.m() % mr != 0;
+            if (used && (packA || edges || direct == Layout.COLUMNS)) {
+                calls.add(new Call(Layout.COLUMNS, start));
+            }
+            if (used && !packA && direct == Layout.ROWS) {
+                calls.add(new Call(Layout.ROWS, start));
+            }
+        }
+        return calls;
+    }
+
+    record Call(Layout layout, Start start) {}
 
     private long workerBytes() {
         return aBytes + bBytes + tileBytes + slots * slotBytes;

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /// own scratch.
 public final class Matmul {
     /// The largest packed piece of a shared B. More would only cost memory.
-    private static final long SHARED_BYTES = 8L << 20;
+    static final long SHARED_BYTES = 8L << 20;
 
     private final MatmulShape shape;
     private final boolean transposed;
@@ -28,20 +28,25 @@ public final class Matmul {
     /// @param accumulate `C = C + result`, one rounded addition, instead of `C = result`
     /// @param bias add a bias of n elements to every row of the result, before `accumulate`
     /// @param threads the pool size the plan is made for; it runs on any
-    public record Options(boolean accumulate, boolean bias, int threads) {
+    /// @param tuner chooses the tiling and warms the kernels of shapes that are worth it
+    public record Options(boolean accumulate, boolean bias, int threads, Autotuner tuner) {
         public static final Options DEFAULT =
-                new Options(false, false, Runtime.getRuntime().availableProcessors());
+                new Options(false, false, Runtime.getRuntime().availableProcessors(), Autotuner.off());
 
         public Options withAccumulate() {
-            return new Options(true, bias, threads);
+            return new Options(true, bias, threads, tuner);
         }
 
         public Options withBias() {
-            return new Options(accumulate, true, threads);
+            return new Options(accumulate, true, threads, tuner);
         }
 
         public Options withThreads(int count) {
-            return new Options(accumulate, bias, count);
+            return new Options(accumulate, bias, count, tuner);
+        }
+
+        public Options withTuner(Autotuner autotuner) {
+            return new Options(accumulate, bias, threads, autotuner);
         }
     }
 
@@ -65,9 +70,9 @@ public final class Matmul {
         }
         var epilogue = new Epilogue(options.accumulate, options.bias);
         if (tiling == null && RowMatmul.fits(s)) {
-            return new Matmul(shape, transposed, new RowMatmul(s, epilogue, transposed), null);
+            return new Matmul(shape, transposed, new RowMatmul(s, epilogue, transposed, options.threads), null);
         }
-        var cut = tiling == null ? Tilings.of(s, options.threads) : tiling;
+        var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
         return new Matmul(shape, transposed, null, new BlockedMatmul(s, cut, epilogue, transposed, SHARED_BYTES));
     }
 

@@ -94,6 +94,11 @@ public record MatmulShape(
         return batch0 * batch1 * batch2;
     }
 
+    /// Whether every batch reads the same B.
+    boolean oneB() {
+        return (batch0 == 1 || b.batch0 == 0) && (batch1 == 1 || b.batch1 == 0) && (batch2 == 1 || b.batch2 == 0);
+    }
+
     /// Multiplications and additions, two per step of a chain.
     public double flops() {
         return 2.0 * batches() * m * n * k;

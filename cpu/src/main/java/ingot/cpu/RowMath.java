@@ -26,6 +26,24 @@ sealed interface RowMath permits ScalarRows, VectorRows {
     /// `to[p · width + w] = from[w · step + p]` for p < k: packs a panel that lies transposed.
     void packTransposed(long from, long step, long to, int width, int k);
 
+    /// `acc[j] = fma(a[p], b[j, p], acc[j])` for p ascending: one row of a matmul whose B has contiguous k. Eight chains
+    /// run side by side, one scalar multiply-add each: as fast as memory delivers B, with no transposition.
+    default void dots(long acc, long a, long aStep, long b, long bRow, int k, int n) {
+        int j = 0;
+        for (; j <= n - 8; j += 8) {
+            Dots.eight(acc + 4L * j, a, aStep, b + j * bRow, bRow, k);
+        }
+        for (; j < n; j++) {
+            Dots.one(acc + 4L * j, a, aStep, b + j * bRow, k);
+        }
+    }
+
+    /// `steps` rounds of independent multiply-adds in registers; the result only keeps them alive.
+    float fmas(int steps);
+
+    /// Floating-point operations of [#fmas].
+    double flopsPerFmas(int steps);
+
     /// Breaks the class loading cycle; loads the vector class only where the module is there.
     final class Holder {
         private static final RowMath BEST = Simd.available() ? new VectorRows() : new ScalarRows();

@@ -1,23 +1,27 @@
 package ingot.cpu;
 
-/// A matmul with very few rows, such as one token against a weight matrix: nothing is packed, B streams through once,
-/// row by row, and a chunk of the result stays in L1.
+/// A matmul with very few rows, such as one token against a weight matrix: nothing is packed and B streams through once.
+/// Where B has contiguous columns it is read row by row and a chunk of the result stays in L1; where k is contiguous
+/// eight dot products run side by side.
 final class RowMatmul {
-    private static final int CHUNK = 1024;
-
     private final MatmulShape shape;
     private final Epilogue epilogue;
     private final boolean biasAlongRows;
+    private final boolean dots;
+    private final int chunk; // columns per task
     private final RowMath math = RowMath.best();
 
-    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean biasAlongRows) {
+    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean biasAlongRows, int threads) {
         this.shape = shape;
         this.epilogue = epilogue;
         this.biasAlongRows = biasAlongRows;
+        dots = shape.b().column() != 1;
+        int share = Math.ceilDiv(shape.n(), Math.max(1, 4 * threads / shape.batches()));
+        chunk = Math.clamp(Math.ceilDiv(share, 64) * 64, dots ? 64 : 256, 1024);
     }
 
     static boolean fits(MatmulShape s) {
-        return s.m() <= 3 && s.segments() == 1 && s.b().column() == 1 && s.n() >= 64;
+        return s.m() <= 3 && s.segments() == 1 && (s.b().column() == 1 && s.n() >= 64 || s.b().row() == 1);
     }
 
     long scratchBytes(int workers) {
@@ -25,40 +29,41 @@ final class RowMatmul {
     }
 
     private long workerBytes() {
-        return 4L * CHUNK * shape.m();
+        return 4L * chunk * shape.m();
     }
 
     void run(TilePool pool, long a, long b, long c, long bias, long scratch) {
-        int chunks = Math.ceilDiv(shape.n(), CHUNK);
+        int chunks = Math.ceilDiv(shape.n(), chunk);
         long base = Math.ceilDiv(scratch, 64L) * 64;
         pool.run(
                 Math.multiplyExact(chunks, shape.batches()),
                 (tile, worker) ->
-                        chunk(a, b, c, bias, base + worker * workerBytes(), tile / chunks, tile % chunks * CHUNK));
+                        rows(a, b, c, bias, base + worker * workerBytes(), tile / chunks, tile % chunks * chunk));
     }
 
-    private void chunk(long a, long b, long c, long bias, long own, int batch, int j0) {
-        int columns = Math.min(CHUNK, shape.n() - j0);
+    private void rows(long a, long b, long c, long bias, long own, int batch, int j0) {
+        int columns = Math.min(chunk, shape.n() - j0);
         long aAt = a + BlockedMatmul.batchOffset(shape, shape.a(), batch);
-        long bAt = b + BlockedMatmul.batchOffset(shape, shape.b(), batch) + 4L * j0;
+        long bRow = 4 * shape.b().row();
+        long bColumn = 4 * shape.b().column();
+        long bAt = b + BlockedMatmul.batchOffset(shape, shape.b(), batch) + j0 * bColumn;
         long cColumn = 4 * shape.c().column();
         long cAt = c + BlockedMatmul.batchOffset(shape, shape.c(), batch) + j0 * cColumn;
         for (int i = 0; i < shape.m(); i++) {
-            long row = own + 4L * CHUNK * i;
+            long row = own + 4L * chunk * i;
             Memory.fill(row, 4L * columns, (byte) 0);
-            math.rank(
-                    row,
-                    aAt + 4L * i * shape.a().row(),
-                    4 * shape.a().column(),
-                    bAt,
-                    4 * shape.b().row(),
-                    shape.k(),
-                    columns);
+            long aRow = aAt + 4L * i * shape.a().row();
+            long aColumn = 4 * shape.a().column();
+            if (dots) {
+                math.dots(row, aRow, aColumn, bAt, bColumn, shape.k(), columns);
+            } else {
+                math.rank(row, aRow, aColumn, bAt, bRow, shape.k(), columns);
+            }
         }
         epilogue.finish(
                 math,
                 own,
-                4L * CHUNK,
+                4L * chunk,
                 shape.m(),
                 columns,
                 cAt,

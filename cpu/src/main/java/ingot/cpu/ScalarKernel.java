@@ -3,58 +3,81 @@ package ingot.cpu;
 import static ingot.cpu.Memory.getFloat;
 import static ingot.cpu.Memory.putFloat;
 
-/// The [MicroKernel] of a JVM without the vector module: the same chains, one `Math.fma` at a time. The loop over
-/// outputs is the inner one, so that C2 may vectorise it.
+/// The [MicroKernel] of a JVM without the vector module: the same chains, one `Math.fma` at a time.
+///
+/// The inner loop runs over outputs and over Java arrays of one length, which is what C2 vectorises by itself: four rows
+/// of B are copied to the heap and serve all rows of the tile.
 record ScalarKernel(int rows, int columns, Layout layout, Start start) implements MicroKernel {
     @Override
     public void run(long a, long aStride, long b, long bStep, long c, long cStride, int k) {
         long aRow = layout == Layout.ROWS ? aStride : 4;
         long aStep = layout == Layout.ROWS ? 4 : aStride;
-        var acc = new float[columns];
-        for (int i = 0; i < rows; i++) {
-            long to = c + i * cStride;
-            for (int j = 0; j < columns; j++) {
-                acc[j] = start == Start.CONTINUE ? getFloat(to + 4L * j) : 0f;
-            }
-            chain(acc, a + i * aRow, aStep, b, bStep, k);
-            for (int j = 0; j < columns; j++) {
-                putFloat(to + 4L * j, start == Start.ADD ? getFloat(to + 4L * j) + acc[j] : acc[j]);
+        var acc = new float[rows][columns];
+        if (start == Start.CONTINUE) {
+            for (int i = 0; i < rows; i++) {
+                load(acc[i], c + i * cStride);
             }
         }
-    }
-
-    private static void chain(float[] acc, long a, long aStep, long b, long bStep, int k) {
+        var b0 = new float[columns];
+        var b1 = new float[columns];
+        var b2 = new float[columns];
+        var b3 = new float[columns];
         int p = 0;
         for (; p <= k - 4; p += 4) {
-            step4(
-                    acc,
-                    getFloat(a + p * aStep),
-                    getFloat(a + (p + 1) * aStep),
-                    getFloat(a + (p + 2) * aStep),
-                    getFloat(a + (p + 3) * aStep),
-                    b + p * bStep,
-                    bStep);
+            load(b0, b + p * bStep);
+            load(b1, b + (p + 1) * bStep);
+            load(b2, b + (p + 2) * bStep);
+            load(b3, b + (p + 3) * bStep);
+            for (int i = 0; i < rows; i++) {
+                long x = a + i * aRow + p * aStep;
+                step4(
+                        acc[i],
+                        getFloat(x),
+                        getFloat(x + aStep),
+                        getFloat(x + 2 * aStep),
+                        getFloat(x + 3 * aStep),
+                        b0,
+                        b1,
+                        b2,
+                        b3);
+            }
         }
         for (; p < k; p++) {
-            step1(acc, getFloat(a + p * aStep), b + p * bStep);
+            load(b0, b + p * bStep);
+            for (int i = 0; i < rows; i++) {
+                step1(acc[i], getFloat(a + i * aRow + p * aStep), b0);
+            }
+        }
+        for (int i = 0; i < rows; i++) {
+            store(acc[i], c + i * cStride);
         }
     }
 
-    private static void step4(float[] acc, float x0, float x1, float x2, float x3, long b, long bStep) {
-        long b1 = b + bStep;
-        long b2 = b1 + bStep;
-        long b3 = b2 + bStep;
-        for (int j = 0; j < acc.length; j++) {
-            float v = Math.fma(x0, getFloat(b + 4L * j), acc[j]);
-            v = Math.fma(x1, getFloat(b1 + 4L * j), v);
-            v = Math.fma(x2, getFloat(b2 + 4L * j), v);
-            acc[j] = Math.fma(x3, getFloat(b3 + 4L * j), v);
+    private static void load(float[] to, long from) {
+        for (int j = 0; j < to.length; j++) {
+            to[j] = getFloat(from + 4L * j);
         }
     }
 
-    private static void step1(float[] acc, float x, long b) {
+    private void store(float[] from, long to) {
+        for (int j = 0; j < from.length; j++) {
+            putFloat(to + 4L * j, start == Start.ADD ? getFloat(to + 4L * j) + from[j] : from[j]);
+        }
+    }
+
+    private static void step4(
+            float[] acc, float x0, float x1, float x2, float x3, float[] b0, float[] b1, float[] b2, float[] b3) {
         for (int j = 0; j < acc.length; j++) {
-            acc[j] = Math.fma(x, getFloat(b + 4L * j), acc[j]);
+            float v = Math.fma(x0, b0[j], acc[j]);
+            v = Math.fma(x1, b1[j], v);
+            v = Math.fma(x2, b2[j], v);
+            acc[j] = Math.fma(x3, b3[j], v);
+        }
+    }
+
+    private static void step1(float[] acc, float x, float[] b) {
+        for (int j = 0; j < acc.length; j++) {
+            acc[j] = Math.fma(x, b[j], acc[j]);
         }
     }
 }

@@ -54,4 +54,22 @@ final class ScalarRows implements RowMath {
             }
         }
     }
+
+    /// Over a small array, so that C2 may vectorise: the peak of what this JVM can reach.
+    @Override
+    public float fmas(int steps) {
+        var x = new float[128];
+        for (int i = 0; i < steps; i += 4) {
+            for (int j = 0; j < x.length; j++) {
+                x[j] = Math.fma(
+                        0.5f, Math.fma(0.5f, Math.fma(0.5f, Math.fma(0.5f, x[j], 0.25f), 0.25f), 0.25f), 0.25f);
+            }
+        }
+        return x[0];
+    }
+
+    @Override
+    public double flopsPerFmas(int steps) {
+        return 2.0 * 128 * steps;
+    }
 }

@@ -32,15 +32,33 @@ record Tiling(int rows, int vectors, int lanes, int mBlock, int nBlock, int kBlo
         return vectors * lanes;
     }
 
-    Tiling withTile(int tileRows, int tileVectors) {
-        return new Tiling(tileRows, tileVectors, lanes, mBlock, nBlock, kBlock, a, b);
-    }
-
     Tiling withBlocks(int m, int n, int k) {
         return new Tiling(rows, vectors, lanes, m, n, k, a, b);
     }
 
     Tiling withPacking(Packing ofA, Packing ofB) {
         return new Tiling(rows, vectors, lanes, mBlock, nBlock, kBlock, ofA, ofB);
+    }
+
+    /// `6x2x8 96 384 288 OWN SHARED`: tile, blocks of m, n and k, packing of A and B.
+    String text() {
+        return rows + "x" + vectors + "x" + lanes + " " + mBlock + " " + nBlock + " " + kBlock + " " + a + " " + b;
+    }
+
+    static Tiling parse(String text) {
+        var words = text.split(" ");
+        var tile = words[0].split("x");
+        if (words.length != 6 || tile.length != 3) {
+            throw new IllegalArgumentException("tiling: not of the form 6x2x8 96 384 288 OWN SHARED: " + text);
+        }
+        return new Tiling(
+                Integer.parseInt(tile[0]),
+                Integer.parseInt(tile[1]),
+                Integer.parseInt(tile[2]),
+                Integer.parseInt(words[1]),
+                Integer.parseInt(words[2]),
+                Integer.parseInt(words[3]),
+                Packing.valueOf(words[4]),
+                Packing.valueOf(words[5]));
     }
 }

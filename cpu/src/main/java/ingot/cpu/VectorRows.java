@@ -219,4 +219,53 @@ final class VectorRows implements RowMath {
             putInt(to + p * toStep, getInt(from + 4L * p));
         }
     }
+
+    @Override
+    public float fmas(int steps) {
+        var x = FloatVector.broadcast(S, 0.5f);
+        var y = FloatVector.broadcast(S, 0.25f);
+        var s0 = x;
+        var s1 = x;
+        var s2 = x;
+        var s3 = x;
+        var s4 = x;
+        var s5 = x;
+        var s6 = x;
+        var s7 = x;
+        var s8 = x;
+        var s9 = x;
+        var s10 = x;
+        var s11 = x;
+        for (int i = 0; i < steps; i++) {
+            s0 = s0.fma(x, y);
+            s1 = s1.fma(x, y);
+            s2 = s2.fma(x, y);
+            s3 = s3.fma(x, y);
+            s4 = s4.fma(x, y);
+            s5 = s5.fma(x, y);
+            s6 = s6.fma(x, y);
+            s7 = s7.fma(x, y);
+            s8 = s8.fma(x, y);
+            s9 = s9.fma(x, y);
+            s10 = s10.fma(x, y);
+            s11 = s11.fma(x, y);
+        }
+        return s0.add(s1)
+                .add(s2)
+                .add(s3)
+                .add(s4)
+                .add(s5)
+                .add(s6)
+                .add(s7)
+                .add(s8)
+                .add(s9)
+                .add(s10)
+                .add(s11)
+                .lane(0);
+    }
+
+    @Override
+    public double flopsPerFmas(int steps) {
+        return 2.0 * 12 * L * steps;
+    }
 }

@@ -1,0 +1,229 @@
+package ingot.cpu;
+
+import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/// Chooses the [Tiling] of a matmul by timing a few candidates on a small sample of its shape.
+///
+/// Candidates are warmed alone first and timed in CPU time of one thread, so that neither the JIT nor a busy machine
+/// decides; what stays slow is rejected. Choices are kept per class of shape in a [TilingCache] file. Every tiling gives
+/// the same bits, so a choice can cost speed and nothing else.
+public final class Autotuner {
+    private static final double GAIN = 0.95; // a candidate must be this much faster than the best so far
+    private static final double SAMPLE_FLOPS = 2.5e8;
+    private static final double WORTH_FLOPS = 4e6;
+    private static final long SAMPLE_BYTES = 64L << 20;
+    private static final long BUDGET = 4_000_000_000L; // CPU ns of timing per process
+    private static final double CATASTROPHE = 4; // times the time of one thread
+
+    private final @Nullable TilingCache cache;
+    private final Map<String, Tiling> chosen = new LinkedHashMap<>();
+    private long spent;
+
+    private Autotuner(@Nullable TilingCache cache) {
+        this.cache = cache;
+        if (cache != null) {
+            chosen.putAll(cache.read());
+        }
+    }
+
+    /// Keeps its choices in the machine's cache folder; the property `ingot.tune=off` makes it [#off].
+    public static Autotuner ofMachine() {
+        return System.getProperty("ingot.tune", "on").equals("off") ? off() : new Autotuner(TilingCache.ofMachine());
+    }
+
+    /// Keeps its choices in `file`.
+    public static Autotuner of(java.nio.file.Path file) {
+        return new Autotuner(new TilingCache(file));
+    }
+
+    /// Times nothing: every plan takes the default.
+    public static Autotuner off() {
+        return new Autotuner(null);
+    }
+
+    /// The tiling for a shape that runs as it stands (not transposed).
+    synchronized Tiling choose(MatmulShape shape, int threads) {
+        var fallback = Tilings.of(shape, threads);
+        if (cache == null || shape.flops() < WORTH_FLOPS) {
+            return fallback;
+        }
+        var name = classOf(shape, threads);
+        var known = chosen.get(name);
+        if (known != null && known.lanes() == Simd.LANES) {
+            return warm(shape, known) ? known : fallback;
+        }
+        if (spent > BUDGET) {
+            return fallback;
+        }
+        var best = time(shape, fallback, threads);
+        chosen.put(name, best);
+        cache.write(chosen);
+        return best;
+    }
+
+    /// Sizes to two bits of precision and which axes are contiguous: shapes that one tiling suits.
+    static String classOf(MatmulShape s, int threads) {
+        return String.join(
+                " ",
+                "b" + rough(s.batches()),
+                "m" + rough(s.m()),
+                "n" + rough(s.n()),
+                "k" + rough(s.k()),
+                "s" + s.segments(),
+                (s.a().column() == 1 ? "a-k" : s.a().row() == 1 ? "a-m" : "a-x"),
+                (s.b().column() == 1 ? "b-n" : s.b().row() == 1 ? "b-k" : "b-x"),
+                (s.oneB() ? "one-b" : "own-b"),
+                "t" + threads);
+    }
+
+    private static int rough(int size) {
+        int shift = Math.max(0, 30 - Integer.numberOfLeadingZeros(size));
+        return Math.ceilDiv(size, 1 << shift) << shift;
+    }
+
+    private Tiling time(MatmulShape shape, Tiling fallback, int threads) {
+        var sample = sample(shape);
+        long a = span(sample, sample.a(), sample.m(), sample.k());
+        long b = span(sample, sample.b(), sample.k(), sample.n());
+        long c = span(sample, sample.c(), sample.m(), sample.n());
+        if (a < 0 || b < 0 || c < 0 || 4 * (a + b + c) > SAMPLE_BYTES) {
+            warm(shape, fallback);
+            return fallback;
+        }
+        long start = CpuClock.now();
+        try (var arena = Arena.ofConfined();
+                var alone = new TilePool(1)) {
+            var trial = new Trial(sample, ones(arena, a), ones(arena, b), ones(arena, c), arena, alone);
+            var best = fallback;
+            double bestTime = warm(shape, best) ? trial.time(best) : Double.MAX_VALUE;
+            for (int round = 0; round < 3; round++) {
+                var candidates =
+                        switch (round) {
+                            case 0 -> Tilings.otherTiles(best, sample, threads);
+                            case 1 -> Tilings.otherPackings(best, sample);
+                            default -> Tilings.otherBlocks(best, sample);
+                        };
+                for (var candidate : candidates) {
+                    if (CpuClock.now() - start + spent > BUDGET || !warm(shape, candidate)) {
+                        continue;
+                    }
+                    double time = trial.time(candidate);
+                    if (time < GAIN * bestTime) {
+                        bestTime = time;
+                        best = candidate;
+                    }
+                }
+            }
+            if (threads > 1 && bestTime < Double.MAX_VALUE) {
+                verify(trial, shape, best, bestTime, threads);
+            }
+            return fit(best, shape, threads);
+        } finally {
+            spent += CpuClock.now() - start;
+        }
+    }
+
+    /// The blocks were chosen on a sample; the whole shape gets its own.
+    private static Tiling fit(Tiling best, MatmulShape shape, int threads) {
+        var whole = Tilings.withTile(shape, threads, best.rows(), best.vectors());
+        return whole.withBlocks(
+                        best.b() == Tiling.Packing.SHARED ? best.mBlock() : whole.mBlock(),
+                        whole.nBlock(),
+                        best.kBlock())
+                .withPacking(best.a(), best.b());
+    }
+
+    /// Runs the choice on all threads once; kernels that fall off a cliff there are defined afresh.
+    private static void verify(Trial trial, MatmulShape shape, Tiling tiling, double aloneTime, int threads) {
+        try (var pool = new TilePool(threads)) {
+            if (trial.wallTime(tiling, pool) > CATASTROPHE * aloneTime) {
+                for (var kernel : plan(shape, tiling).kernels()) {
+                    MicroKernels.warmAgain(tiling, kernel.layout(), kernel.start());
+                }
+            }
+        }
+    }
+
+    private static BlockedMatmul plan(MatmulShape shape, Tiling tiling) {
+        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, Matmul.SHARED_BYTES);
+    }
+
+    private static boolean warm(MatmulShape shape, Tiling tiling) {
+        return warm(plan(shape, tiling), tiling);
+    }
+
+    /// Warms every kernel a plan calls; false if one stays slow.
+    static boolean warm(BlockedMatmul plan, Tiling tiling) {
+        boolean fast = true;
+        for (var kernel : plan.kernels()) {
+            fast &= MicroKernels.warm(tiling, kernel.layout(), kernel.start());
+        }
+        return fast;
+    }
+
+    /// A shape with the layout of `s` and few enough operations to run many times.
+    static MatmulShape sample(MatmulShape s) {
+        int segments = Math.min(s.segments(), 4);
+        int k = Math.min(s.k() / s.segments(), 2048 / segments) * segments;
+        int batch2 = Math.min(s.batch2(), 2);
+        int n = Math.min(s.n(), 512);
+        double rest = SAMPLE_FLOPS / (2.0 * batch2 * n * Math.max(1, k));
+        int m = Math.min(s.m(), Math.max(96, (int) Math.min(1024, rest)));
+        return new MatmulShape(1, 1, batch2, m, n, k, segments, s.a(), s.b(), s.c());
+    }
+
+    private static long span(MatmulShape s, MatmulShape.Strides t, int rows, int columns) {
+        if (t.batch2() < 0 || t.row() < 0 || t.column() < 0) {
+            return -1;
+        }
+        return 1 + (s.batch2() - 1) * t.batch2() + (rows - 1L) * t.row() + (columns - 1L) * t.column();
+    }
+
+    private static long ones(Arena arena, long count) {
+        long bytes = 4 * count;
+        long address = arena.allocate(bytes, 64).address();
+        Memory.putFloat(address, 1f);
+        for (long done = 4; done < bytes; done *= 2) {
+            Memory.copy(address, address + done, Math.min(done, bytes - done));
+        }
+        return address;
+    }
+
+    private record Trial(MatmulShape shape, long a, long b, long c, Arena arena, TilePool alone) {
+        /// CPU nanoseconds of the fastest of a few runs.
+        double time(Tiling tiling) {
+            var plan = plan(shape, tiling);
+            long scratch = arena.allocate(plan.scratchBytes(1), 64).address();
+            double best = Double.MAX_VALUE;
+            for (int i = 0; i < 5; i++) {
+                long start = CpuClock.now();
+                plan.run(alone, a, b, c, 0, scratch);
+                best = Math.min(best, CpuClock.now() - start);
+            }
+            return best;
+        }
+
+        double wallTime(Tiling tiling, TilePool pool) {
+            var plan = plan(shape, tiling);
+            long scratch = arena.allocate(plan.scratchBytes(pool.threads()), 64).address();
+            double best = Double.MAX_VALUE;
+            for (int i = 0; i < 4; i++) {
+                long start = System.nanoTime();
+                plan.run(pool, a, b, c, 0, scratch);
+                best = Math.min(best, System.nanoTime() - start);
+            }
+            return best;
+        }
+    }
+
+    /// What has been chosen so far, for reports.
+    public synchronized List<String> choices() {
+        return chosen.entrySet().stream()
+                .map(e -> e.getKey() + ": " + e.getValue().text())
+                .toList();
+    }
+}
