@@ -2,6 +2,7 @@
 module ingot.cpu {
     requires transitive ingot.ir;
     requires ingot.compiler;
+    requires java.management;
     requires static jdk.incubator.vector;
     requires static transitive org.jspecify;
 

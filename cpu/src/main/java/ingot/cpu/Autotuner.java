@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
 /// Chooses the [Tiling] of a matmul by timing a few candidates on a small sample of its shape.
 ///
 /// Candidates are warmed alone first and timed in CPU time of one thread, so that neither the JIT nor a busy machine
-/// decides; what stays slow is rejected. Choices are kept per class of shape in a [TilingCache] file. Every tiling gives
-/// the same bits, so a choice can cost speed and nothing else.
+/// decides; what stays slow is rejected. Choices are kept per class of shape in a [TilingCache] file. Every tiling
+/// gives the same bits, so a choice can cost speed and nothing else.
 public final class Autotuner {
     private static final double GAIN = 0.95; // a candidate must be this much faster than the best so far
     private static final double SAMPLE_FLOPS = 2.5e8;
@@ -45,6 +45,11 @@ public final class Autotuner {
         return new Autotuner(null);
     }
 
+    /// Whether plans for a shape should warm their kernels alone before they use them.
+    boolean guards(MatmulShape shape) {
+        return cache != null && shape.flops() >= WORTH_FLOPS;
+    }
+
     /// The tiling for a shape that runs as it stands (not transposed).
     synchronized Tiling choose(MatmulShape shape, int threads) {
         var fallback = Tilings.of(shape, threads);
@@ -54,7 +59,7 @@ public final class Autotuner {
         var name = classOf(shape, threads);
         var known = chosen.get(name);
         if (known != null && known.lanes() == Simd.LANES) {
-            return warm(shape, known) ? known : fallback;
+            return known;
         }
         if (spent > BUDGET) {
             return fallback;
@@ -91,7 +96,6 @@ public final class Autotuner {
         long b = span(sample, sample.b(), sample.k(), sample.n());
         long c = span(sample, sample.c(), sample.m(), sample.n());
         if (a < 0 || b < 0 || c < 0 || 4 * (a + b + c) > SAMPLE_BYTES) {
-            warm(shape, fallback);
             return fallback;
         }
         long start = CpuClock.now();
@@ -101,12 +105,11 @@ public final class Autotuner {
             var best = fallback;
             double bestTime = warm(shape, best) ? trial.time(best) : Double.MAX_VALUE;
             for (int round = 0; round < 3; round++) {
-                var candidates =
-                        switch (round) {
-                            case 0 -> Tilings.otherTiles(best, sample, threads);
-                            case 1 -> Tilings.otherPackings(best, sample);
-                            default -> Tilings.otherBlocks(best, sample);
-                        };
+                var candidates = switch (round) {
+                    case 0 -> Tilings.otherTiles(best, sample, threads);
+                    case 1 -> Tilings.otherPackings(best, sample);
+                    default -> Tilings.otherBlocks(best, sample);
+                };
                 for (var candidate : candidates) {
                     if (CpuClock.now() - start + spent > BUDGET || !warm(shape, candidate)) {
                         continue;
@@ -141,26 +144,22 @@ public final class Autotuner {
     private static void verify(Trial trial, MatmulShape shape, Tiling tiling, double aloneTime, int threads) {
         try (var pool = new TilePool(threads)) {
             if (trial.wallTime(tiling, pool) > CATASTROPHE * aloneTime) {
-                for (var kernel : plan(shape, tiling).kernels()) {
-                    MicroKernels.warmAgain(tiling, kernel.layout(), kernel.start());
+                for (var call : plan(shape, tiling).calls()) {
+                    MicroKernels.warmAgain(tiling, call.layout(), call.start());
                 }
             }
         }
     }
 
     private static BlockedMatmul plan(MatmulShape shape, Tiling tiling) {
-        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, Matmul.SHARED_BYTES);
+        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, false);
     }
 
+    /// Warms every kernel the shape's plan calls; false if one stays slow.
     private static boolean warm(MatmulShape shape, Tiling tiling) {
-        return warm(plan(shape, tiling), tiling);
-    }
-
-    /// Warms every kernel a plan calls; false if one stays slow.
-    static boolean warm(BlockedMatmul plan, Tiling tiling) {
         boolean fast = true;
-        for (var kernel : plan.kernels()) {
-            fast &= MicroKernels.warm(tiling, kernel.layout(), kernel.start());
+        for (var call : plan(shape, tiling).calls()) {
+            fast &= MicroKernels.warm(tiling, call.layout(), call.start());
         }
         return fast;
     }

@@ -19,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 final class BlockedMatmul {
     private static final long LINE = 64;
 
+    /// The largest packed piece of a shared B. More would only cost memory.
+    private static final long SHARED_BYTES = 8L << 20;
+
     final MatmulShape shape;
     final Tiling tiling;
     final Epilogue epilogue;
@@ -60,18 +63,34 @@ final class BlockedMatmul {
     private final int slots;
 
     private final Layout direct; // how A is read where it is not packed
-    private final MicroKernel packedZero;
-    private final MicroKernel directZero;
-    private final @Nullable MicroKernel packedContinue;
-    private final @Nullable MicroKernel directContinue;
-    private final @Nullable MicroKernel packedAdd;
-    private final @Nullable MicroKernel directAdd;
+    private final boolean adds;
+    private final boolean guarded;
+    private volatile @Nullable Kernels kernels; // resolved by the first run
 
-    /// `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed.
-    BlockedMatmul(MatmulShape shape, Tiling tiling, Epilogue epilogue, boolean biasAlongRows, long sharedBytes) {
+    /// The micro-kernels of a plan; those it never calls are the ones of ZERO.
+    private record Kernels(
+            MicroKernel packedZero,
+            MicroKernel directZero,
+            MicroKernel packedContinue,
+            MicroKernel directContinue,
+            MicroKernel packedAdd,
+            MicroKernel directAdd) {
+        MicroKernel of(boolean packed, Start start) {
+            return switch (start) {
+                case ZERO -> packed ? packedZero : directZero;
+                case CONTINUE -> packed ? packedContinue : directContinue;
+                case ADD -> packed ? packedAdd : directAdd;
+            };
+        }
+    }
+
+    /// `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed. `guarded`: the first run
+    /// warms the micro-kernels alone and replaces a slow one.
+    BlockedMatmul(MatmulShape shape, Tiling tiling, Epilogue epilogue, boolean biasAlongRows, boolean guarded) {
         this.shape = shape;
         this.tiling = tiling;
         this.epilogue = epilogue;
+        this.guarded = guarded;
         biasRow = biasAlongRows ? 4 : 0;
         biasColumn = biasAlongRows ? 0 : 4;
         aRow = 4 * shape.a().row();
@@ -99,7 +118,7 @@ final class BlockedMatmul {
         int nPadded = ceilDiv(Math.min(tiling.nBlock(), shape.n()), nr) * nr;
         unitBytes = lines(4L * nPadded * shape.k());
         units = oneB ? nBlocks : nBlocks * shape.batches();
-        unitsPerPhase = packB == Packing.SHARED ? Math.clamp(sharedBytes / Math.max(1, unitBytes), 1, units) : units;
+        unitsPerPhase = packB == Packing.SHARED ? Math.clamp(SHARED_BYTES / Math.max(1, unitBytes), 1, units) : units;
         aBytes = lines(4L * kBlock * (packA ? mPadded : mr));
         bBytes = switch (packB) {
             case NONE -> lines(4L * kBlock * nr);
@@ -112,14 +131,36 @@ final class BlockedMatmul {
         slotBytes = lines(slotStride * mPadded);
 
         direct = aColumn == 4 ? Layout.ROWS : Layout.COLUMNS;
-        boolean addDirectly = epilogue.accumulate() && !staged;
-        packedZero = MicroKernels.of(tiling, Layout.COLUMNS, Start.ZERO);
-        directZero = packA ? packedZero : MicroKernels.of(tiling, direct, Start.ZERO);
-        packedContinue = kBlocks > 1 ? MicroKernels.of(tiling, Layout.COLUMNS, Start.CONTINUE) : null;
-        directContinue = kBlocks > 1 && !packA ? MicroKernels.of(tiling, direct, Start.CONTINUE) : packedContinue;
-        boolean adds = fusedMerge || addDirectly;
-        packedAdd = adds ? MicroKernels.of(tiling, Layout.COLUMNS, Start.ADD) : null;
-        directAdd = adds && !packA ? MicroKernels.of(tiling, direct, Start.ADD) : packedAdd;
+        adds = fusedMerge || epilogue.accumulate() && !staged;
+    }
+
+    private Kernels kernels() {
+        var resolved = kernels;
+        if (resolved == null) {
+            synchronized (this) {
+                resolved = kernels;
+                if (resolved == null) {
+                    if (guarded) {
+                        for (var call : calls()) {
+                            MicroKernels.warm(tiling, call.layout, call.start);
+                        }
+                    }
+                    resolved = new Kernels(
+                            kernel(true, Start.ZERO),
+                            kernel(false, Start.ZERO),
+                            kernel(true, kBlocks > 1 ? Start.CONTINUE : Start.ZERO),
+                            kernel(false, kBlocks > 1 ? Start.CONTINUE : Start.ZERO),
+                            kernel(true, adds ? Start.ADD : Start.ZERO),
+                            kernel(false, adds ? Start.ADD : Start.ZERO));
+                    kernels = resolved;
+                }
+            }
+        }
+        return resolved;
+    }
+
+    private MicroKernel kernel(boolean packed, Start start) {
+        return MicroKernels.of(tiling, packed || packA ? Layout.COLUMNS : direct, start);
     }
 
     private static int ceilDiv(int a, int b) {
@@ -131,16 +172,15 @@ final class BlockedMatmul {
     }
 
     /// The micro-kernels this plan calls.
-    List<Call> kernels() {
+    List<Call> calls() {
         var calls = new ArrayList<Call>();
         for (var start : Start.values()) {
-            boolean used =
-                    switch (start) {
-                        case ZERO -> true;
-                        case CONTINUE -> packedContinue != null;
-                        case ADD -> packedAdd != null;
-                    };
-            boolean edges = shape.m() % mr != 0;
+            boolean used = switch (start) {
+                case ZERO -> true;
+                case CONTINUE -> kBlocks > 1;
+                case ADD -> adds;
+            };
+            boolean edges = shape.m() % tiling.mBlock() % mr != 0 || Math.min(tiling.mBlock(), shape.m()) % mr != 0;
             if (used && (packA || edges || direct == Layout.COLUMNS)) {
                 calls.add(new Call(Layout.COLUMNS, start));
             }
@@ -167,6 +207,7 @@ final class BlockedMatmul {
 
     void run(TilePool pool, long a, long b, long c, long bias, long scratch) {
         long base = Math.ceilDiv(scratch, LINE) * LINE;
+        var code = kernels();
         for (int from = 0; from < units; from += unitsPerPhase) {
             int count = Math.min(unitsPerPhase, units - from);
             int first = from;
@@ -175,7 +216,7 @@ final class BlockedMatmul {
                 pool.run(count * pieces, (tile, worker) -> packShared(b, base, first, tile / pieces, tile % pieces));
             }
             int tasks = Math.multiplyExact(count * mBlocks, oneB ? shape.batches() : 1);
-            pool.run(tasks, (tile, worker) -> task(a, b, c, bias, base, first, tile, worker));
+            pool.run(tasks, (tile, worker) -> task(code, a, b, c, bias, base, first, tile, worker));
         }
     }
 
@@ -217,7 +258,7 @@ final class BlockedMatmul {
     }
 
     /// Computes one block of C.
-    private void task(long a, long b, long c, long bias, long base, int first, int tile, int worker) {
+    private void task(Kernels code, long a, long b, long c, long bias, long base, int first, int tile, int worker) {
         int rest = tile / mBlocks;
         int index = oneB ? rest / shape.batches() : rest;
         int unit = first + index;
@@ -236,11 +277,11 @@ final class BlockedMatmul {
         long own = base + sharedB() + worker * workerBytes();
 
         if (staged) {
-            stage(aAt, bAt, own, rows, columns);
+            stage(code, aAt, bAt, own, rows, columns);
             long block = own + workerBytes() - slots * slotBytes;
             epilogue.finish(math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
         } else {
-            chain(aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
+            chain(code, aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
             if (epilogue.bias()) {
                 for (int i = 0; i < rows; i++) {
                     Epilogue.addBias(math, cAt + i * cRow, columns, biasAt + i * biasRow, biasColumn);
@@ -250,16 +291,16 @@ final class BlockedMatmul {
     }
 
     /// Leaves the tree over all segments in the first slot.
-    private void stage(long a, long b, long own, int rows, int columns) {
+    private void stage(Kernels code, long a, long b, long own, int rows, int columns) {
         long slot0 = own + workerBytes() - slots * slotBytes;
         int top = 0; // slots in use
         for (int segment = 0; segment < shape.segments(); segment++) {
             int merges = Integer.numberOfTrailingZeros(~segment);
             if (fusedMerge && merges > 0) {
-                chain(a, b, own, rows, columns, segment, slot0 + (top - 1) * slotBytes, slotStride, true);
+                chain(code, a, b, own, rows, columns, segment, slot0 + (top - 1) * slotBytes, slotStride, true);
                 merges--;
             } else {
-                chain(a, b, own, rows, columns, segment, slot0 + top * slotBytes, slotStride, false);
+                chain(code, a, b, own, rows, columns, segment, slot0 + top * slotBytes, slotStride, false);
                 top++;
             }
             for (; merges > 0; merges--) {
@@ -279,17 +320,36 @@ final class BlockedMatmul {
 
     /// One segment of the chain for one block of C, K block by K block.
     private void chain(
-            long a, long b, long own, int rows, int columns, int segment, long c, long cStride, boolean add) {
+            Kernels code,
+            long a,
+            long b,
+            long own,
+            int rows,
+            int columns,
+            int segment,
+            long c,
+            long cStride,
+            boolean add) {
         for (int block = 0; block < kBlocks; block++) {
             int k0 = segment * segmentLength + block * kBlock;
             int kLength = Math.min(kBlock, segmentLength - block * kBlock);
             var start = block > 0 ? Start.CONTINUE : add ? Start.ADD : Start.ZERO;
-            panels(a + k0 * aColumn, b, own, rows, columns, k0, kLength, c, cStride, start);
+            panels(code, a + k0 * aColumn, b, own, rows, columns, k0, kLength, c, cStride, start);
         }
     }
 
     private void panels(
-            long a, long b, long own, int rows, int columns, int k0, int k, long c, long cStride, Start start) {
+            Kernels code,
+            long a,
+            long b,
+            long own,
+            int rows,
+            int columns,
+            int k0,
+            int k,
+            long c,
+            long cStride,
+            Start start) {
         int lastRows = rows % mr;
         if (packA) {
             for (int i = 0; i < rows; i += mr) {
@@ -314,15 +374,25 @@ final class BlockedMatmul {
                     step = bRow;
                 }
             }
-            column(a, panel, step, own, rows, width, k, c + 4L * j, cStride, start);
+            column(code, a, panel, step, own, rows, width, k, c + 4L * j, cStride, start);
         }
     }
 
     /// One panel of B against every panel of A.
     private void column(
-            long a, long b, long bStep, long own, int rows, int width, int k, long c, long cStride, Start start) {
+            Kernels code,
+            long a,
+            long b,
+            long bStep,
+            long own,
+            int rows,
+            int width,
+            int k,
+            long c,
+            long cStride,
+            Start start) {
         int full = staged || width == nr ? rows / mr * mr : 0;
-        var kernel = kernel(packA, start);
+        var kernel = code.of(packA, start);
         long stride = packA ? 4L * mr : direct == Layout.ROWS ? aRow : aColumn;
         long panelStep = packA ? 4L * mr * k : mr * aRow;
         long panel = packA ? own : a;
@@ -331,12 +401,13 @@ final class BlockedMatmul {
             panel += panelStep;
         }
         if (full < rows) {
-            edges(a, b, bStep, own, full, rows, width, k, c, cStride, start);
+            edges(code, a, b, bStep, own, full, rows, width, k, c, cStride, start);
         }
     }
 
     /// Tiles that stick out over C: computed in a buffer; rows and columns beyond C are dropped.
     private void edges(
+            Kernels code,
             long a,
             long b,
             long bStep,
@@ -357,7 +428,7 @@ final class BlockedMatmul {
             long stride = packed ? 4L * mr : direct == Layout.ROWS ? aRow : aColumn;
             long to = c + i * cStride;
             if (staged) {
-                kernel(packed, start).run(panel, stride, b, bStep, to, cStride, k);
+                code.of(packed, start).run(panel, stride, b, bStep, to, cStride, k);
                 continue;
             }
             if (start != Start.ZERO) {
@@ -365,22 +436,10 @@ final class BlockedMatmul {
                     math.copy(to + r * cStride, buffer + r * bufferStride, width);
                 }
             }
-            kernel(packed, start).run(panel, stride, b, bStep, buffer, bufferStride, k);
+            code.of(packed, start).run(panel, stride, b, bStep, buffer, bufferStride, k);
             for (int r = 0; r < height; r++) {
                 math.copy(buffer + r * bufferStride, to + r * cStride, width);
             }
         }
-    }
-
-    private MicroKernel kernel(boolean packed, Start start) {
-        var kernel = switch (start) {
-            case ZERO -> packed ? packedZero : directZero;
-            case CONTINUE -> packed ? packedContinue : directContinue;
-            case ADD -> packed ? packedAdd : directAdd;
-        };
-        if (kernel == null) {
-            throw new IllegalStateException("matmul: no kernel planned for " + start);
-        }
-        return kernel;
     }
 }

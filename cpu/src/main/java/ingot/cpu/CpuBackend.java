@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 public final class CpuBackend implements Backend {
     private final Crew crew;
     private final int lanes;
+    private final Autotuner tuner;
     private final PassCache passes;
     private final Map<Kernel, Executable> executables = new HashMap<>();
 
@@ -23,17 +24,27 @@ public final class CpuBackend implements Backend {
         this(pool, Simd.LANES);
     }
 
+    /// The vectors of this machine, matmuls timed by `tuner`.
+    public CpuBackend(TilePool pool, Autotuner tuner) {
+        this(pool, Simd.LANES, false, tuner);
+    }
+
     /// `lanes`: floats per vector, 4, 8 or 16; 1 for scalar code, which needs no vector module.
     public CpuBackend(TilePool pool, int lanes) {
-        this(pool, lanes, false);
+        this(pool, lanes, false, Autotuner.off());
     }
 
     /// `eager`: vector code from the first call, for tests.
     CpuBackend(TilePool pool, int lanes, boolean eager) {
+        this(pool, lanes, eager, Autotuner.off());
+    }
+
+    private CpuBackend(TilePool pool, int lanes, boolean eager, Autotuner tuner) {
         if (lanes != 1 && lanes != 4 && lanes != 8 && lanes != 16) {
             throw new IllegalArgumentException("cpu backend: 1, 4, 8 or 16 lanes expected, got " + lanes);
         }
         this.lanes = lanes;
+        this.tuner = tuner;
         crew = new Crew(pool);
         passes = new PassCache(lanes, eager);
     }
@@ -55,7 +66,7 @@ public final class CpuBackend implements Backend {
                 case Kernel.Map map -> new MapExecutable(map, crew, passes);
                 case Kernel.Row row -> new RowExecutable(row, crew, passes);
                 case Kernel.Column column -> new ColumnExecutable(column, crew, passes);
-                case Kernel.Matmul matmul when isFloat(matmul) -> new MatmulExecutable(matmul, crew);
+                case Kernel.Matmul matmul when isFloat(matmul) -> new MatmulExecutable(matmul, crew, tuner);
                 case Kernel.Gather gather when isNarrow(gather) -> new GatherExecutable(gather, crew, passes);
                 case Kernel.ScatterAdd scatter
                 when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->

@@ -8,9 +8,6 @@ import org.jspecify.annotations.Nullable;
 /// vector width change the speed and never a bit. A plan is immutable and may be shared between threads, each with its
 /// own scratch.
 public final class Matmul {
-    /// The largest packed piece of a shared B. More would only cost memory.
-    static final long SHARED_BYTES = 8L << 20;
-
     private final MatmulShape shape;
     private final boolean transposed;
     private final @Nullable RowMatmul rows;
@@ -32,6 +29,11 @@ public final class Matmul {
     public record Options(boolean accumulate, boolean bias, int threads, Autotuner tuner) {
         public static final Options DEFAULT =
                 new Options(false, false, Runtime.getRuntime().availableProcessors(), Autotuner.off());
+
+        /// Without timing anything.
+        public Options(boolean accumulate, boolean bias, int threads) {
+            this(accumulate, bias, threads, Autotuner.off());
+        }
 
         public Options withAccumulate() {
             return new Options(true, bias, threads, tuner);
@@ -73,7 +75,8 @@ public final class Matmul {
             return new Matmul(shape, transposed, new RowMatmul(s, epilogue, transposed, options.threads), null);
         }
         var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
-        return new Matmul(shape, transposed, null, new BlockedMatmul(s, cut, epilogue, transposed, SHARED_BYTES));
+        return new Matmul(
+                shape, transposed, null, new BlockedMatmul(s, cut, epilogue, transposed, options.tuner.guards(s)));
     }
 
     /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.

@@ -18,7 +18,7 @@ final class MatmulExecutable implements Backend.Executable {
     private final @Nullable Layout bias;
     private final boolean copiesBias;
 
-    MatmulExecutable(Kernel.Matmul kernel, Crew crew) {
+    MatmulExecutable(Kernel.Matmul kernel, Crew crew, Autotuner tuner) {
         this.crew = crew;
         int axes = kernel.c().shape().rank() - 2;
         int[] batch = Arrays.copyOf(kernel.c().shape().dims(), axes);
@@ -56,7 +56,7 @@ final class MatmulExecutable implements Backend.Executable {
                 operands[C]);
         bias = kernel.bias();
         copiesBias = bias != null && bias.strides().getFirst() != 1;
-        matmul = Matmul.of(shape, new Matmul.Options(kernel.accumulate(), bias != null, crew.threads()));
+        matmul = Matmul.of(shape, new Matmul.Options(kernel.accumulate(), bias != null, crew.threads(), tuner));
     }
 
     private static long[] strides(Layout layout) {

@@ -6,9 +6,9 @@ import java.util.concurrent.locks.LockSupport;
 
 /// The micro-kernels of this process, one per tile, layout and start.
 ///
-/// How HotSpot compiles a kernel depends on how it was first run: warmed by several threads at once, or inlined halfway,
-/// one has been seen at a thirtieth of its speed. So [#warm] runs a kernel alone until it is compiled and fast, and
-/// defines a slow one afresh.
+/// How HotSpot compiles a kernel depends on how it was first run: warmed by several threads at once, or inlined
+/// halfway, one has been seen at a thirtieth of its speed. So [#warm] runs a kernel alone until it is compiled and
+/// fast, and defines a slow one afresh.
 final class MicroKernels {
     private record Key(int rows, int vectors, int lanes, MicroKernel.Layout layout, MicroKernel.Start start) {}
 

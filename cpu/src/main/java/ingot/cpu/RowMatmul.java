@@ -1,8 +1,8 @@
 package ingot.cpu;
 
-/// A matmul with very few rows, such as one token against a weight matrix: nothing is packed and B streams through once.
-/// Where B has contiguous columns it is read row by row and a chunk of the result stays in L1; where k is contiguous
-/// eight dot products run side by side.
+/// A matmul with very few rows, such as one token against a weight matrix: nothing is packed and B streams through
+/// once. Where B has contiguous columns it is read row by row and a chunk of the result stays in L1; where k is
+/// contiguous eight dot products run side by side.
 final class RowMatmul {
     private final MatmulShape shape;
     private final Epilogue epilogue;

@@ -5,8 +5,8 @@ import static ingot.cpu.Memory.putFloat;
 
 /// The [MicroKernel] of a JVM without the vector module: the same chains, one `Math.fma` at a time.
 ///
-/// The inner loop runs over outputs and over Java arrays of one length, which is what C2 vectorises by itself: four rows
-/// of B are copied to the heap and serve all rows of the tile.
+/// The inner loop runs over outputs and over Java arrays of one length, which is what C2 vectorises by itself: four
+/// rows of B are copied to the heap and serve all rows of the tile.
 record ScalarKernel(int rows, int columns, Layout layout, Start start) implements MicroKernel {
     @Override
     public void run(long a, long aStride, long b, long bStep, long c, long cStride, int k) {

@@ -61,8 +61,7 @@ final class ScalarRows implements RowMath {
         var x = new float[128];
         for (int i = 0; i < steps; i += 4) {
             for (int j = 0; j < x.length; j++) {
-                x[j] = Math.fma(
-                        0.5f, Math.fma(0.5f, Math.fma(0.5f, Math.fma(0.5f, x[j], 0.25f), 0.25f), 0.25f), 0.25f);
+                x[j] = Math.fma(0.5f, Math.fma(0.5f, Math.fma(0.5f, Math.fma(0.5f, x[j], 0.25f), 0.25f), 0.25f), 0.25f);
             }
         }
         return x[0];

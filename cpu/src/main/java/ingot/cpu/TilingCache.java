@@ -18,9 +18,8 @@ record TilingCache(Path file) {
     /// `$XDG_CACHE_HOME/ingot/matmul.tilings`, or the same in `~/.cache`.
     static TilingCache ofMachine() {
         var cache = System.getenv("XDG_CACHE_HOME");
-        var folder = cache == null || cache.isBlank()
-                ? Path.of(System.getProperty("user.home"), ".cache")
-                : Path.of(cache);
+        var folder =
+                cache == null || cache.isBlank() ? Path.of(System.getProperty("user.home"), ".cache") : Path.of(cache);
         return new TilingCache(folder.resolve("ingot").resolve("matmul.tilings"));
     }
 

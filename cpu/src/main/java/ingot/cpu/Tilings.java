@@ -12,12 +12,11 @@ final class Tilings {
 
     static Tiling of(MatmulShape s, int threads) {
         int lanes = Simd.LANES;
-        int rows =
-                switch (lanes) {
-                    case 1 -> 24;
-                    case 16 -> 12;
-                    default -> 6;
-                };
+        int rows = switch (lanes) {
+            case 1 -> 24;
+            case 16 -> 12;
+            default -> 6;
+        };
         int vectors = lanes == 1 ? Math.clamp(Math.ceilDiv(s.n(), 16) * 16, 16, 128) : 2;
         return blocks(s, threads, rows, vectors, lanes);
     }
@@ -56,13 +55,12 @@ final class Tilings {
 
     /// Other register tiles worth timing, with blocks to suit.
     static List<Tiling> otherTiles(Tiling base, MatmulShape s, int threads) {
-        int[][] tiles =
-                switch (base.lanes()) {
-                    case 1 -> new int[0][];
-                    case 16 -> new int[][] {{14, 2}, {4, 2}, {6, 4}, {8, 3}};
-                    case 8 -> new int[][] {{4, 3}};
-                    default -> new int[][] {{4, 3}, {8, 2}};
-                };
+        int[][] tiles = switch (base.lanes()) {
+            case 1 -> new int[0][];
+            case 16 -> new int[][] {{14, 2}, {4, 2}, {6, 4}, {8, 3}};
+            case 8 -> new int[][] {{4, 3}};
+            default -> new int[][] {{4, 3}, {8, 2}};
+        };
         var others = new ArrayList<Tiling>();
         for (int[] tile : tiles) {
             others.add(blocks(s, threads, tile[0], tile[1], base.lanes()));

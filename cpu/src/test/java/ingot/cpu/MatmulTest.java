@@ -30,7 +30,7 @@ class MatmulTest {
     void randomShapesStridesSegmentsAndTilings(int seed) {
         var random = new Random(seed);
         for (int i = 0; i < 60; i++) {
-            var options = new Matmul.Options(random.nextBoolean(), random.nextBoolean(), 2, Autotuner.off());
+            var options = new Matmul.Options(random.nextBoolean(), random.nextBoolean(), 2);
             var tiling = random.nextInt(3) == 0 ? null : tiling(random);
             check(shape(random), options, tiling, POOLS[random.nextInt(3)], random);
         }
