@@ -14,8 +14,10 @@ import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
 import ingot.ir.Value;
+import ingot.testkit.GradientCheck;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -40,6 +42,35 @@ class FunctionGradientTest {
     @ParameterizedTest
     @MethodSource("rows")
     void handWrittenGradientsAreThoseOfTheDefinition(FunctionTable.Row row) {
+        Graph graph = loss(row);
+        Map<String, Tensor> inputs = sample(graph);
+        int operands = row.operands().size();
+        Map<String, Tensor> byHand = Interpreter.run(differentiated(graph, operands), inputs, Map.of());
+        Map<String, Tensor> byDefinition =
+                Interpreter.run(differentiated(withoutGradients(graph), operands), inputs, Map.of());
+        assertThat(byHand.get("loss").sameBits(byDefinition.get("loss"))).isTrue();
+        for (int i = 0; i < operands; i++) {
+            float[] found = byHand.get("x" + i).toFloats();
+            float[] expected = byDefinition.get("x" + i).toFloats();
+            for (int e = 0; e < found.length; e++) {
+                assertThat(found[e]).as("operand " + i + " element " + e).isCloseTo(expected[e], within(3e-5f));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("rows")
+    void gradientsAgreeWithFiniteDifferences(FunctionTable.Row row) {
+        Map<String, String> gradients = new LinkedHashMap<>();
+        for (int i = 0; i < row.operands().size(); i++) {
+            gradients.put("x" + i, "x" + i);
+        }
+        Graph graph = differentiated(loss(row), row.operands().size());
+        GradientCheck.check(graph, sample(graph), "loss", gradients);
+    }
+
+    /// The weighted sum of what the row computes.
+    private static Graph loss(FunctionTable.Row row) {
         GraphBuilder forward = new GraphBuilder(row.function());
         List<Value> x = new ArrayList<>();
         for (Shape shape : row.operands()) {
@@ -49,25 +80,16 @@ class FunctionGradientTest {
         Value weights = forward.input("weights", y.type());
         int[] all = IntStream.range(0, y.shape().rank()).toArray();
         forward.output("loss", forward.sum(forward.multiply(y, weights), all));
-        Graph graph = forward.build();
+        return forward.build();
+    }
 
+    private static Map<String, Tensor> sample(Graph graph) {
         Map<String, Tensor> inputs = new HashMap<>();
         for (Value input : graph.inputs()) {
-            inputs.put(
-                    ((Op.Input) input.op()).name(),
-                    Sample.floats(input.id(), input.shape().dims()));
+            String name = ((Op.Input) input.op()).name();
+            inputs.put(name, Sample.floats(name.hashCode(), input.shape().dims()));
         }
-        Map<String, Tensor> byHand = Interpreter.run(differentiated(graph, x.size()), inputs, Map.of());
-        Map<String, Tensor> byDefinition =
-                Interpreter.run(differentiated(withoutGradients(graph), x.size()), inputs, Map.of());
-        assertThat(byHand.get("loss").sameBits(byDefinition.get("loss"))).isTrue();
-        for (int i = 0; i < x.size(); i++) {
-            float[] found = byHand.get("x" + i).toFloats();
-            float[] expected = byDefinition.get("x" + i).toFloats();
-            for (int e = 0; e < found.length; e++) {
-                assertThat(found[e]).as("operand " + i + " element " + e).isCloseTo(expected[e], within(3e-5f));
-            }
-        }
+        return inputs;
     }
 
     private static Graph differentiated(Graph graph, int operands) {
