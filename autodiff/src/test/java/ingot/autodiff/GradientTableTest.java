@@ -105,8 +105,7 @@ class GradientTableTest {
         for (Value input : graph.inputs()) {
             String name = ((Op.Input) input.op()).name();
             boolean operand = !name.equals("weights");
-            tensors.put(
-                    name, apart(random, input.shape(), operand ? row.low() : -1, operand ? row.high() : 1));
+            tensors.put(name, apart(random, input.shape(), operand ? row.low() : -1, operand ? row.high() : 1));
         }
         return tensors;
     }
