@@ -343,38 +343,57 @@ public final class DoubleInterpreter {
         };
     }
 
+    /// Elements of b meet those of a that agree with them on the batch and the contracted axes.
     private static double[] dot(Op.Dot op, double[] a, double[] b, int n) {
         int[] dimsA = op.a().shape().dims();
         int[] dimsB = op.b().shape().dims();
+        List<Integer> freeA = free(dimsA, op.batchA(), op.contractA());
+        List<Integer> freeB = free(dimsB, op.batchB(), op.contractB());
+        int sizeB = size(dimsB, freeB);
+        int perBatch = size(dimsA, freeA) * sizeB;
+        int contracted = size(dimsB, op.contractB());
+        double[][] factors = new double[size(dimsB, op.batchB()) * contracted][sizeB];
+        for (int j = 0; j < b.length; j++) {
+            int[] at = index(j, dimsB);
+            factors[place(at, dimsB, op.batchB()) * contracted + place(at, dimsB, op.contractB())][
+                            place(at, dimsB, freeB)] =
+                    b[j];
+        }
         double[] out = new double[n];
         for (int i = 0; i < a.length; i++) {
             int[] at = index(i, dimsA);
-            for (int j = 0; j < b.length; j++) {
-                int[] bt = index(j, dimsB);
-                if (!agree(at, op.batchA(), bt, op.batchB()) || !agree(at, op.contractA(), bt, op.contractB())) {
-                    continue;
-                }
-                int to = 0;
-                for (int axis : op.batchA()) {
-                    to = to * dimsA[axis] + at[axis];
-                }
-                to = free(to, at, dimsA, op.batchA(), op.contractA());
-                to = free(to, bt, dimsB, op.batchB(), op.contractB());
-                out[to] += a[i] * b[j];
+            int batch = place(at, dimsA, op.batchA());
+            int to = batch * perBatch + place(at, dimsA, freeA) * sizeB;
+            double[] row = factors[batch * contracted + place(at, dimsA, op.contractA())];
+            for (int j = 0; j < sizeB; j++) {
+                out[to + j] += a[i] * row[j];
             }
         }
         return out;
     }
 
-    private static boolean agree(int[] at, List<Integer> axesA, int[] bt, List<Integer> axesB) {
-        return IntStream.range(0, axesA.size()).allMatch(k -> at[axesA.get(k)] == bt[axesB.get(k)]);
+    private static List<Integer> free(int[] dims, List<Integer> batch, List<Integer> contract) {
+        return IntStream.range(0, dims.length)
+                .filter(axis -> !batch.contains(axis) && !contract.contains(axis))
+                .boxed()
+                .toList();
     }
 
-    private static int free(int to, int[] at, int[] dims, List<Integer> batch, List<Integer> contract) {
-        for (int axis = 0; axis < dims.length; axis++) {
-            to = batch.contains(axis) || contract.contains(axis) ? to : to * dims[axis] + at[axis];
+    private static int size(int[] dims, List<Integer> axes) {
+        int size = 1;
+        for (int axis : axes) {
+            size *= dims[axis];
         }
-        return to;
+        return size;
+    }
+
+    /// The row-major number of `at` over the listed axes.
+    private static int place(int[] at, int[] dims, List<Integer> axes) {
+        int place = 0;
+        for (int axis : axes) {
+            place = place * dims[axis] + at[axis];
+        }
+        return place;
     }
 
     private static double[] convolution(Op.Convolution op, Shape shape, double[] x, double[] kernel) {
