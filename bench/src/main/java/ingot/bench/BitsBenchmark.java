@@ -22,7 +22,8 @@ import picocli.CommandLine;
 /// Every row is a JVM of its own, because vector width is decided when a JVM starts.
 @CommandLine.Command(
         name = "bits",
-        description = "Trains a 2-layer GPT under many settings and compares the SHA-256 of weights, moments and losses.",
+        description =
+                "Trains a 2-layer GPT under many settings and compares the SHA-256 of weights, moments and losses.",
         mixinStandardHelpOptions = true)
 final class BitsBenchmark implements Callable<Integer> {
     @CommandLine.Option(names = "--steps", defaultValue = "50", description = "steps of every run")
@@ -59,11 +60,8 @@ final class BitsBenchmark implements Callable<Integer> {
     private String digest(int threads, int microBatch) {
         try (TilePool pool = new TilePool(threads);
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(
-                        GptSize.TOY.task(),
-                        GptSize.TOY.recipe(microBatch),
-                        new CpuBackend(pool),
-                        store)) {
+                Trainer trainer =
+                        new Trainer(GptSize.TOY.task(), GptSize.TOY.recipe(microBatch), new CpuBackend(pool), store)) {
             StringBuilder losses = new StringBuilder();
             for (int i = 0; i < steps; i++) {
                 losses.append(Float.floatToRawIntBits(trainer.next().loss())).append(' ');
@@ -88,8 +86,7 @@ final class BitsBenchmark implements Callable<Integer> {
                 "--one",
                 Integer.toString(threads),
                 Integer.toString(microBatch)));
-        Process process =
-                new ProcessBuilder(command).redirectErrorStream(true).start();
+        Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
         String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         return output.lines()
                 .filter(line -> line.startsWith("digest "))

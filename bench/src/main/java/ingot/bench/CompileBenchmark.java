@@ -31,7 +31,10 @@ final class CompileBenchmark implements Callable<Integer> {
                     (System.nanoTime() - start) / 1e9,
                     program.steps().size(),
                     program.stages().size(),
-                    program.stages().stream().map(Program.Stage::signature).distinct().count(),
+                    program.stages().stream()
+                            .map(Program.Stage::signature)
+                            .distinct()
+                            .count(),
                     Sample.load());
         }
         return 0;

@@ -44,8 +44,10 @@ final class GemmBenchmark implements Callable<Integer> {
 
     private void measure(MatmulShape shape, TilePool pool, Arena arena) {
         Matmul matmul = Matmul.of(shape);
-        long a = arena.allocate(4L * shape.m() * shape.k(), 64).fill((byte) 0x11).address();
-        long b = arena.allocate(4L * shape.k() * shape.n(), 64).fill((byte) 0x11).address();
+        long a =
+                arena.allocate(4L * shape.m() * shape.k(), 64).fill((byte) 0x11).address();
+        long b =
+                arena.allocate(4L * shape.k() * shape.n(), 64).fill((byte) 0x11).address();
         long c = arena.allocate(4L * shape.m() * shape.n(), 64).address();
         long scratch = arena.allocate(Math.max(64, matmul.scratchBytes(pool.threads())), 64)
                 .address();

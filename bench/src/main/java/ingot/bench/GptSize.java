@@ -40,7 +40,9 @@ enum GptSize {
     }
 
     long parameters() {
-        return model().parameters().stream().mapToLong(p -> p.type().shape().elements()).sum();
+        return model().parameters().stream()
+                .mapToLong(p -> p.type().shape().elements())
+                .sum();
     }
 
     /// Work of a step by the usual count: 6 · parameters · tokens.
@@ -61,9 +63,11 @@ enum GptSize {
                     long state = step * 0x9E3779B97F4A7C15L + 1;
                     for (long i = 0; i < (long) batch * time; i++) {
                         state = state * 6364136223846793005L + 1442695040888963407L;
-                        tokens.setAtIndex(ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
+                        tokens.setAtIndex(
+                                ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
                         state = state * 6364136223846793005L + 1442695040888963407L;
-                        targets.setAtIndex(ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
+                        targets.setAtIndex(
+                                ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
                     }
                     executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1f / (batch * time));
                     return (long) batch * time;

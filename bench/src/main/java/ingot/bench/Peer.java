@@ -43,7 +43,9 @@ final class Peer implements AutoCloseable {
                 "-Dai.djl.pytorch.num_threads=" + threads,
                 "-Dai.djl.pytorch.num_interop_threads=1",
                 "-cp",
-                folder.resolve("target/classes") + java.io.File.pathSeparator + Files.readString(list).strip(),
+                folder.resolve("target/classes")
+                        + java.io.File.pathSeparator
+                        + Files.readString(list).strip(),
                 "ingot.peers.LibtorchGpt"));
         for (int argument : new int[] {size.vocabulary, size.layers, size.width, size.heads, size.batch, size.time}) {
             command.add(Integer.toString(argument));
@@ -54,7 +56,8 @@ final class Peer implements AutoCloseable {
         String ready = peer.in.readLine();
         if (!"ready".equals(ready)) {
             peer.close();
-            throw new IngotException("bench: libtorch did not start, it said '" + ready + "'; measure alone with --no-peer");
+            throw new IngotException(
+                    "bench: libtorch did not start, it said '" + ready + "'; measure alone with --no-peer");
         }
         return peer;
     }

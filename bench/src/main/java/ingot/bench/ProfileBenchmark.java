@@ -32,8 +32,7 @@ final class ProfileBenchmark implements Callable<Integer> {
     public Integer call() {
         try (TilePool pool = new TilePool(Runtime.getRuntime().availableProcessors());
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(
-                        size.task(), size.recipe(0), new CpuBackend(pool), store)) {
+                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool), store)) {
             for (int i = 0; i < warmup; i++) {
                 trainer.next();
             }
@@ -55,10 +54,13 @@ final class ProfileBenchmark implements Callable<Integer> {
                 listed += each;
                 if (printed++ < rows) {
                     Sample.print(
-                            "%7.2f ms %5.1f %% %4d x  %s", each, 100 * each / step, entry.calls() / steps, describe(entry));
+                            "%7.2f ms %5.1f %% %4d x  %s",
+                            each, 100 * each / step, entry.calls() / steps, describe(entry));
                 }
             }
-            Sample.print("%7.2f ms %5.1f %% in all %d kernels", listed, 100 * listed / step, profile.entries().size());
+            Sample.print(
+                    "%7.2f ms %5.1f %% in all %d kernels",
+                    listed, 100 * listed / step, profile.entries().size());
         }
         return 0;
     }
@@ -76,12 +78,13 @@ final class ProfileBenchmark implements Callable<Integer> {
         }
         String rate = "%.1f GB/s".formatted(bytes / seconds / 1e9);
         if (kernel instanceof Kernel.Matmul matmul) {
-            double flops = 2.0 * matmul.c().shape().elements() * matmul.a().shape().dim(-1);
+            double flops =
+                    2.0 * matmul.c().shape().elements() * matmul.a().shape().dim(-1);
             rate = "%.1f GFLOP/s".formatted(flops / seconds / 1e9);
             return "matmul " + matmul.a().shape() + " x " + matmul.b().shape()
                     + (matmul.segments() > 1 ? " in " + matmul.segments() + " segments" : "") + "  " + rate;
         }
-        return kernel.kind() + " " + kernel.writes().getFirst().shape() + ", " + kernel.reads().size() + " reads, "
-                + kernel.writes().size() + " writes  " + rate;
+        return kernel.kind() + " " + kernel.writes().getFirst().shape() + ", "
+                + kernel.reads().size() + " reads, " + kernel.writes().size() + " writes  " + rate;
     }
 }

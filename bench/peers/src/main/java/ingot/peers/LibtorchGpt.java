@@ -20,8 +20,8 @@ import java.util.List;
 
 /// Trains a GPT-2 shaped model with libtorch through DJL, one step per line on standard input.
 ///
-/// Arguments: vocabulary layers width heads batch time. Prints `ready`, then for every line read the nanoseconds of one training step
-/// (forward, backward, AdamW) and its loss. Fused operators are used wherever DJL offers them.
+/// Arguments: vocabulary layers width heads batch time. Prints `ready`, then for every line read the nanoseconds of one
+/// training step (forward, backward, AdamW) and its loss. Fused operators are used wherever DJL offers them.
 public final class LibtorchGpt {
     private final int heads;
     private final int width;
@@ -122,15 +122,15 @@ public final class LibtorchGpt {
                     .matMul(qkv.get(1).transpose(0, 1, 3, 2))
                     .mul(1 / (float) Math.sqrt(width / (double) heads))
                     .add(mask);
-            NDArray mixed = scores.softmax(-1).matMul(qkv.get(2)).transpose(0, 2, 1, 3).reshape(batch, time, width);
+            NDArray mixed =
+                    scores.softmax(-1).matMul(qkv.get(2)).transpose(0, 2, 1, 3).reshape(batch, time, width);
             x = x.add(linear(mixed, at + 4));
             NDArray inner = linear(norm(x, at + 6), at + 8).getNDArrayInternal().gelu();
             x = x.add(linear(inner, at + 10));
             at += 12;
         }
         NDArray hidden = norm(x, at).reshape(batch * time, width);
-        NDArray logits =
-                hidden.getNDArrayInternal().linear(hidden, table, null).singletonOrThrow();
+        NDArray logits = hidden.getNDArrayInternal().linear(hidden, table, null).singletonOrThrow();
         return logits.logSoftmax(1).gather(labels, 1).neg().mean();
     }
 
