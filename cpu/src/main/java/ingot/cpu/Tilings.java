@@ -71,8 +71,7 @@ final class Tilings {
     /// Other ways to pack for the register tile of `base`, where the shape leaves a choice.
     static List<Tiling> otherPackings(Tiling base, MatmulShape s) {
         var others = new ArrayList<Tiling>();
-        boolean readableA = s.a().column() == 1 || s.a().row() == 1;
-        if (readableA && s.n() <= 128) {
+        if (s.a().row() == 1 || s.a().column() == 1 && s.n() <= 128) {
             others.add(base.withPacking(base.a() == Packing.NONE ? Packing.OWN : Packing.NONE, base.b()));
         }
         if (s.b().column() == 1 && base.b() != Packing.SHARED) {

@@ -146,6 +146,10 @@ final class VectorRows implements RowMath {
 
     @Override
     public void pack(long from, long step, long to, int width, int k) {
+        if (width < L && 2 * width > L && k > 1 && step >= 4L * L) {
+            packNarrow(from, step, to, width, k);
+            return;
+        }
         int w = 0;
         for (; w <= width - 2 * L; w += 2 * L) {
             packTwo(from + 4L * w, step, to + 4L * w, 4L * width, k);
@@ -158,6 +162,17 @@ final class VectorRows implements RowMath {
         }
         if (w < width) {
             packSingle(from + 4L * w, step, to + 4L * w, 4L * width, k);
+        }
+    }
+
+    /// Rows narrower than a vector: each store runs into the next row, which is written after it. The last row is
+    /// written exactly, so nothing beyond the panel is read or written.
+    private static void packNarrow(long from, long step, long to, int width, int k) {
+        for (int p = 0; p < k - 1; p++) {
+            store(to + 4L * p * width, load(from + p * step));
+        }
+        for (int w = 0; w < width; w++) {
+            putInt(to + 4L * ((k - 1L) * width + w), getInt(from + (k - 1) * step + 4L * w));
         }
     }
 
