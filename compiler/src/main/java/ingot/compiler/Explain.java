@@ -18,6 +18,37 @@ public final class Explain {
         return text.toString();
     }
 
+    /// The steps without their operands, equal ones counted.
+    public static String outline(Program program) {
+        StringBuilder text = new StringBuilder();
+        String last = "";
+        int count = 0;
+        for (Step step : program.steps()) {
+            String line =
+                    switch (step) {
+                        case Step.Run _ -> "run";
+                        case Step.Reduce _ -> "reduce";
+                        case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> step(program, step);
+                    };
+            if (!line.equals(last)) {
+                append(text, last, count);
+                count = 0;
+            }
+            last = line;
+            count++;
+        }
+        append(text, last, count);
+        return text.toString();
+    }
+
+    private static void append(StringBuilder text, String line, int count) {
+        if (count > 0) {
+            text.append(line)
+                    .append(line.equals("run") || line.equals("reduce") ? " × " + count : "")
+                    .append('\n');
+        }
+    }
+
     /// One line per call.
     static String kernels(Lowered lowered) {
         StringBuilder text = new StringBuilder();

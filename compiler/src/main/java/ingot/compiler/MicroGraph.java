@@ -97,6 +97,10 @@ record MicroGraph(
                         + ", it has " + known.stream().sorted().toList());
             }
         }
+        if (wanted.isEmpty()) {
+            throw new IngotException("training: nothing to train, graph " + forward.name() + " has the weights "
+                    + known.stream().sorted().toList() + " and all of them are frozen");
+        }
         Value loss = copy.at(forward.output(spec.loss()));
         List<Value> found = Gradients.of(copy.to, loss, wanted, value -> {
             while (owners.size() < copy.to.values().size()) {

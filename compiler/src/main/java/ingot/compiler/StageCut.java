@@ -173,9 +173,10 @@ final class StageCut {
         return places;
     }
 
-    /// Of each gap one place: the earliest, unless another one makes a neighbouring stage equal to some other stage.
+    /// Of each gap one place: the latest, so that bias and activation stay with their product, unless another one makes a
+    /// neighbouring stage equal to some other stage.
     private List<Integer> alike(List<List<Integer>> gaps) {
-        List<Integer> cuts = new ArrayList<>(gaps.stream().map(List::getFirst).toList());
+        List<Integer> cuts = new ArrayList<>(gaps.stream().map(List::getLast).toList());
         for (int gap = 0; gap < gaps.size(); gap++) {
             if (gaps.get(gap).size() > 1) {
                 Map<Integer, Integer> shapes = new HashMap<>();
@@ -188,7 +189,7 @@ final class StageCut {
                 for (int place : gaps.get(gap)) {
                     int score = shapes.getOrDefault(hash(start(cuts, gap), place), 0)
                             + shapes.getOrDefault(hash(place, end(cuts, gap + 1)), 0);
-                    if (score > best) {
+                    if (score >= best) {
                         best = score;
                         cuts.set(gap, place);
                     }

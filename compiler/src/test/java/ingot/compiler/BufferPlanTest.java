@@ -27,13 +27,13 @@ class BufferPlanTest {
 
     @Test
     void theTightestGapIsTaken() {
-        // Two gaps appear at step 5, of 1280 and of 640 bytes; the late buffer of 640 fits both.
+        // Two gaps appear at step 5, of 1280 and of 960 bytes; the late buffer of 640 fits both.
         List<Life> lives = List.of(
                 new Life(6400, 0, 9),
                 new Life(1280, 0, 4),
-                new Life(1024, 0, 9),
-                new Life(640, 0, 4),
-                new Life(700, 0, 9),
+                new Life(1200, 0, 9),
+                new Life(900, 0, 4),
+                new Life(800, 0, 9),
                 new Life(640, 5, 9));
         BufferPlan plan = BufferPlan.of(lives);
         assertThat(plan.faults()).isEmpty();

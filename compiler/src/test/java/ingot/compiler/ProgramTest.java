@@ -50,7 +50,7 @@ class ProgramTest {
         same(GptSpec.mlp(Mlp.of(5, 12, 9, 6), batch, microBatch, recompute));
     }
 
-    private static void same(TrainingSpec spec) {
+    static void same(TrainingSpec spec) {
         MicroGraph whole = MicroGraph.training(spec, spec.batch(), true, Debug.SILENT);
         Random random = new Random(1);
         Map<String, Tensor> weights = new HashMap<>();
