@@ -1,8 +1,14 @@
 package ingot.compiler;
 
+import ingot.ir.Graph;
+import ingot.ir.Op;
+import ingot.ir.Value;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 
 /// Programs and kernels as text.
 public final class Explain {
@@ -47,6 +53,99 @@ public final class Explain {
                     .append(line.equals("run") || line.equals("reduce") ? " × " + count : "")
                     .append('\n');
         }
+    }
+
+    /// Stages, their kernels, the work of a step and the memory plan.
+    public static String summary(Program program) {
+        StringBuilder text = new StringBuilder();
+        long distinct = program.stages().stream().map(Program.Stage::signature).distinct().count();
+        text.append(String.format(
+                Locale.ROOT,
+                "program %s: %d stages, %d distinct; %d steps, %.3f GFLOP%n",
+                program.name(),
+                program.stages().size(),
+                distinct,
+                program.steps().size(),
+                flops(program) / 1e9));
+        List<Map<String, Integer>> kinds = new ArrayList<>();
+        program.stages().forEach(stage -> kinds.add(new TreeMap<>()));
+        double[] work = new double[kinds.size()];
+        int at = 0;
+        for (Step step : program.steps()) {
+            if (step instanceof Step.Load load) {
+                at = load.stage();
+            } else if (step instanceof Step.Run run) {
+                kinds.get(at).merge(run.kernel().kind(), 1, Integer::sum);
+                work[at] += flops(run.kernel());
+            }
+        }
+        for (Program.Stage stage : program.stages()) {
+            text.append(String.format(
+                    Locale.ROOT,
+                    "  %3d %-16s %s  %8.3f GFLOP  %s%n",
+                    stage.index(),
+                    stage.name(),
+                    stage.signature(),
+                    work[stage.index()] / 1e9,
+                    kinds.get(stage.index()).entrySet().stream()
+                            .map(entry -> entry.getValue() + " " + entry.getKey())
+                            .collect(Collectors.joining(", "))));
+        }
+        Program.MemoryPlan memory = program.memory();
+        line(text, "activations", memory.activationBytes());
+        line(text, "  alive at once", memory.liveBytes());
+        line(text, "weights", memory.weightBytes());
+        line(text, "gradients", memory.gradientBytes());
+        line(text, "constants", memory.constantBytes());
+        line(text, "inputs, outputs", memory.interfaceBytes());
+        return text.toString();
+    }
+
+    private static void line(StringBuilder text, String what, long bytes) {
+        text.append(String.format(Locale.ROOT, "  %-16s %,15d bytes%n", what, bytes));
+    }
+
+    /// Floating-point operations of one run: a multiply-add counts two.
+    public static double flops(Program program) {
+        return program.steps().stream()
+                .mapToDouble(step -> step instanceof Step.Run run ? flops(run.kernel()) : 0)
+                .sum();
+    }
+
+    /// Exact for matrix products, one per body op and element for what is fused; data movement is free.
+    public static double flops(Kernel kernel) {
+        return switch (kernel) {
+            case Kernel.Matmul matmul ->
+                2.0 * matmul.c().shape().elements() * matmul.a().shape().dim(-1);
+            case Kernel.Map map -> arithmetic(map.body());
+            case Kernel.Row row -> arithmetic(row.body());
+            case Kernel.Column column -> arithmetic(column.body());
+            case Kernel.ScatterAdd add -> add.updates().shape().elements();
+            case Kernel.Gather _ -> 0;
+            case Kernel.Loop loop -> arithmetic(loop.body());
+        };
+    }
+
+    private static double arithmetic(Graph body) {
+        double sum = 0;
+        for (Value value : body.values()) {
+            sum += switch (value.op()) {
+                case Op.Unary _, Op.Binary _, Op.Compare _, Op.Select _ -> value.shape().elements();
+                case Op.Fma _ -> 2.0 * value.shape().elements();
+                case Op.Reduce reduce -> reduce.x().shape().elements();
+                case Op.Dot dot -> {
+                    double k = dot.contractA().stream()
+                            .mapToLong(axis -> dot.a().shape().dim(axis))
+                            .reduce(1, (x, y) -> x * y);
+                    yield 2 * k * value.shape().elements();
+                }
+                case Op.Convolution convolution ->
+                    2.0 * value.shape().elements() * convolution.kernel().shape().elements()
+                            / Math.max(1, convolution.kernel().shape().dim(0));
+                case Op _ -> 0;
+            };
+        }
+        return sum;
     }
 
     /// One line per call.

@@ -248,6 +248,29 @@ class CompilerTest {
     // ---- watching
 
     @Test
+    void summariesCountTheWork() {
+        Program program = program(GptSpec.mlp(Mlp.of(5, 12, 6), 4, 4, false));
+        // forward, and twice backward without the gradient of the input
+        double products = 2 * 4 * (5 * 12 * 2 + 12 * 6 * 3);
+        double counted = program.steps().stream()
+                .mapToDouble(step -> step instanceof Step.Run(Kernel.Matmul dot, var _) ? Explain.flops(dot) : 0)
+                .sum();
+        assertThat(counted).isEqualTo(products);
+        assertThat(Explain.flops(program)).isGreaterThan(products);
+        assertThat(Explain.summary(program))
+                .contains("program mlp: 2 stages, 2 distinct", "0 layers.0", "matmul", "activations");
+    }
+
+    @Test
+    void listingsNameBuffers() {
+        Program program = program(GptSpec.mlp(Mlp.of(5, 6), 4, 4, false));
+        assertThat(Explain.program(program))
+                .contains("load 0 layers.0", "= matmul input x f32[4, 5], weight layers.0.weight f32[", "commit")
+                .contains("gradient layers.0.weight f32[6, 5]")
+                .contains("output loss");
+    }
+
+    @Test
     void debugTopicsPrint() {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         Debug debug = Debug.of("graph,passes kernels,program,time", new PrintStream(bytes, true, StandardCharsets.UTF_8));

@@ -50,7 +50,40 @@ class ProgramTest {
         same(GptSpec.mlp(Mlp.of(5, 12, 9, 6), batch, microBatch, recompute));
     }
 
+    /// Sequences share a chain in shards of two.
+    @ParameterizedTest
+    @CsvSource({"8, 8", "8, 2", "6, 4"})
+    void shards(int batch, int microBatch) {
+        TrainingSpec one = GptSpec.gpt(GptSpec.small(1, 0), 8, batch, batch, false);
+        same(new TrainingSpec(
+                one.lossGraph(),
+                one.loss(),
+                batch,
+                microBatch,
+                2,
+                one.batchedInputs(),
+                one.perMicroBatchInputs(),
+                false,
+                Set.of()));
+    }
+
+    /// The head in blocks of one shard.
+    @ParameterizedTest
+    @CsvSource({"4, 4", "7, 4", "5, 5"})
+    void tiledLogits(int batch, int microBatch) {
+        TrainingSpec spec = GptSpec.gpt(GptSpec.small(1, 0), 8, batch, microBatch, false);
+        Compiler.Options tiled = new Compiler.Options(Set.of(), 8 * 37 * 4);
+        same(spec, tiled);
+        assertThat(compile(spec, tiled).steps()).noneMatch(step -> step instanceof Step.Run(Kernel.Matmul dot, var _)
+                && dot.c().shape().elements() > 8 * 37
+                && dot.c().shape().dim(-1) == 37);
+    }
+
     static void same(TrainingSpec spec) {
+        same(spec, Compiler.Options.DEFAULT);
+    }
+
+    private static void same(TrainingSpec spec, Compiler.Options options) {
         MicroGraph whole = MicroGraph.training(spec, spec.batch(), true, Debug.SILENT);
         Random random = new Random(1);
         Map<String, Tensor> weights = new HashMap<>();
@@ -66,7 +99,7 @@ class ProgramTest {
         }
         Map<String, Tensor> expected = Interpreter.run(whole.graph(), inputs, weights);
 
-        Program program = compile(spec);
+        Program program = compile(spec, options);
         if (inputs.containsKey("key")) {
             int[] keys = new int[4 * spec.microBatches()];
             for (int i = 0; i < spec.microBatches(); i++) {
@@ -85,7 +118,11 @@ class ProgramTest {
     }
 
     static Program compile(TrainingSpec spec) {
-        return new Compiler(Compiler.Options.DEFAULT, Debug.SILENT, Lowering::lower).trainingProgram(spec);
+        return compile(spec, Compiler.Options.DEFAULT);
+    }
+
+    private static Program compile(TrainingSpec spec, Compiler.Options options) {
+        return new Compiler(options, Debug.SILENT, Lowering::lower).trainingProgram(spec);
     }
 
     static Tensor random(Type type, Random random, int limit) {
