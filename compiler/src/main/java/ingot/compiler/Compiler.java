@@ -23,7 +23,8 @@ public final class Compiler {
     private final Options options;
     private final Debug debug;
     private final Function<Graph, Lowered> lowering;
-    private final Map<String, Code> codes = new HashMap<>();
+    private final Map<String, Graph> optimised = new HashMap<>(); // by the text of the piece
+    private final Map<String, Code> codes = new HashMap<>(); // by the text of the optimised piece
 
     Compiler(Options options, Debug debug, Function<Graph, Lowered> lowering) {
         this.options = options;
@@ -83,7 +84,7 @@ public final class Compiler {
             StageCut.Stages stages = cut == null ? StageCut.of(micro.graph(), micro.forward(), micro.flows()) : cut;
             cut = stages;
             variants.add(new Schedule.Variant(
-                    micro, debug.timed("cut", () -> Pieces.of(micro, stages.of(), spec.recompute()))));
+                    micro, debug.timed("cut", () -> Pieces.of(micro, stages.of(), spec.recompute(), this::optimise))));
         }
         return program(
                 variants,
@@ -106,7 +107,7 @@ public final class Compiler {
         debug.graph("inference", graph);
         StageCut.Stages stages = StageCut.of(graph, micro.forward(), micro.flows());
         return program(
-                List.of(new Schedule.Variant(micro, Pieces.of(micro, stages.of(), false))),
+                List.of(new Schedule.Variant(micro, Pieces.of(micro, stages.of(), false, this::optimise))),
                 stages.scopes(),
                 new Schedule.Batch(1, 1, Set.of(), Set.of()),
                 inPlace);
@@ -212,19 +213,19 @@ public final class Compiler {
         return stages;
     }
 
+    private Graph optimise(Graph piece) {
+        return optimised.computeIfAbsent(piece.toString(), text -> {
+            debug.print("graph", "piece", () -> text);
+            return Passes.run(piece, Passes.pipeline(options), debug);
+        });
+    }
+
     private Code compile(Pieces.Piece piece) {
-        String text = piece.graph().toString();
-        Code known = codes.get(text);
-        if (known != null) {
-            return known;
-        }
-        String signature = Code.signature(text);
-        debug.print("graph", "piece " + signature, () -> text);
-        Graph optimised = Passes.run(piece.graph(), Passes.pipeline(options), debug);
-        Lowered lowered = debug.timed("lower " + signature, () -> lowering.apply(optimised));
-        debug.print("kernels", "kernels of " + signature, () -> Explain.kernels(lowered));
-        Code code = new Code(signature, optimised, lowered);
-        codes.put(text, code);
-        return code;
+        return codes.computeIfAbsent(piece.graph().toString(), text -> {
+            String signature = Code.signature(text);
+            Lowered lowered = debug.timed("lower " + signature, () -> lowering.apply(piece.graph()));
+            debug.print("kernels", "kernels of " + signature, () -> Explain.kernels(lowered));
+            return new Code(signature, piece.graph(), lowered);
+        });
     }
 }

@@ -202,7 +202,10 @@ final class Schedule {
             signatures.get(stage).append(code.signature()).append(' ');
         }
         List<Place> inputs = piece.inputs().stream()
-                .map(value -> source(variant, stage, value, microBatch))
+                .map(feed -> switch (feed) {
+                    case Pieces.Feed.Computed computed -> source(variant, stage, computed.value(), microBatch);
+                    case Pieces.Feed.Known known -> constant(known.tensor());
+                })
                 .toList();
         List<Place> temporaries =
                 lowered.temporaryBytes().stream().map(this::plan).toList();

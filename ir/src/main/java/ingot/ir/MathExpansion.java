@@ -49,9 +49,14 @@ public final class MathExpansion {
                         .power(b.convert(x.a(), DType.F32), b.convert(x.b(), DType.F32));
                 yield b.convert(result, x.a().dtype());
             }
-            case Op.RandomBits x -> new MathExpansion(b, x.shape()).randomBits(x);
+            case Op.RandomBits x -> randomBits(b, x, b.constant(x.stream()));
             default -> throw new IllegalArgumentException("no expansion for " + op);
         };
+    }
+
+    /// The value of `op` with the stream as a value, a scalar I32: so that uses of different streams share their code.
+    public static Value randomBits(GraphBuilder b, Op.RandomBits op, Value stream) {
+        return new MathExpansion(b, op.shape()).randomBits(op, stream);
     }
 
     private Value unary(UnaryKind kind, Value x) {
@@ -239,13 +244,13 @@ public final class MathExpansion {
         return select(less(a, f(0x1p23f)), withSign(r, x), x);
     }
 
-    private Value randomBits(Op.RandomBits op) {
+    private Value randomBits(Op.RandomBits op, Value stream) {
         MathExpansion scalar = new MathExpansion(b, Shape.SCALAR);
         Value[] key = scalar.pcgRound(
                 scalar.pcgStart(scalar.word(op.key(), 0)),
                 scalar.pcgStart(scalar.word(op.key(), 1)),
                 scalar.pcgStart(scalar.word(op.key(), 2)),
-                scalar.pcgStart(b.constant(op.stream())));
+                scalar.pcgStart(stream));
         for (int i = 0; i < 4; i++) {
             key[i] = scalar.fold(key[i]);
         }
