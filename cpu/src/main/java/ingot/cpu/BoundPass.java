@@ -14,6 +14,7 @@ import ingot.cpu.Pass.Kind;
 import ingot.ir.DType;
 import ingot.ir.Op;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /// A compiled pass on operands with known steps from one element to the next.
 ///
@@ -21,6 +22,9 @@ import java.lang.foreign.MemorySegment;
 /// chunk. What vectors leave over, and everything while there is no vector code, goes through heap arrays to scalar
 /// code.
 final class BoundPass {
+    /// One call of 128 is timed.
+    private static final int SAMPLE = 127;
+
     private final CompiledPass compiled;
     private final int reads;
     private final int writes;
@@ -29,6 +33,7 @@ final class BoundPass {
     private final long[] steps;
     private final boolean[] packs;
     private final boolean direct;
+    private int calls;
 
     /// `steps`: bytes from element to element of each read and write; for COUNT the step of the number, 1.
     BoundPass(CompiledPass compiled, long[] steps) {
@@ -65,12 +70,26 @@ final class BoundPass {
     /// Elements [0, n) of operands that start at `bases`: reads, writes, and 16 lanes for each reduction, which are set
     /// to the identity first.
     void run(long[] bases, int n, Workspace work) {
+        VectorCode vector = compiled.vector();
+        if (vector == null) {
+            run(null, bases, n, work);
+            compiled.worked(n);
+        } else if ((++calls & SAMPLE) != 0) {
+            run(vector, bases, n, work);
+        } else {
+            long start = System.nanoTime();
+            run(vector, bases, n, work);
+            compiled.sample(System.nanoTime() - start, n);
+        }
+    }
+
+    /// The same by the given code.
+    void run(@Nullable VectorCode vector, long[] bases, int n, Workspace work) {
         for (int r = 0; r < dtypes.length - reads - writes; r++) {
             fill(
                     bases[reads + writes + r],
                     Lanes.identity(compiled.pass().reductions().get(r), dtypes[reads + writes + r]));
         }
-        VectorCode vector = compiled.vector();
         int done = 0;
         if (vector != null) {
             done = n & -16;
@@ -87,9 +106,6 @@ final class BoundPass {
         for (int from = done; from < n; from += Workspace.CHUNK) {
             scalar(bases, from, Math.min(Workspace.CHUNK, n - from), work);
         }
-        if (vector == null) {
-            compiled.worked(n);
-        }
     }
 
     private static void fill(long lanes, int identity) {
@@ -100,19 +116,20 @@ final class BoundPass {
     }
 
     private void packed(VectorCode vector, long[] bases, int from, int n, Workspace work) {
+        long[] at = work.bases;
         for (int k = 0; k < dtypes.length; k++) {
             if (k >= reads + writes || kinds[k] != Kind.EACH && kinds[k] != Kind.COUNT) {
-                work.bases[k] = bases[k];
+                at[k] = bases[k];
             } else if (!packs[k]) {
-                work.bases[k] = bases[k] + from * steps[k];
+                at[k] = bases[k] + from * steps[k];
             } else {
-                work.bases[k] = work.packed[k];
+                at[k] = work.packed[k];
                 if (k < reads) {
                     pack(bases[k] + from * steps[k], steps[k], dtypes[k], work.packed[k], n);
                 }
             }
         }
-        vector.run(work.bases, n);
+        vector.run(at, n);
         for (int k = reads; k < reads + writes; k++) {
             if (packs[k]) {
                 unpack(work.packed[k], bases[k] + from * steps[k], steps[k], dtypes[k], n);
