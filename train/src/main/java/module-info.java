@@ -13,5 +13,8 @@ module ingot.train {
     requires org.slf4j;
     requires static transitive org.jspecify;
 
+    opens ingot.train to
+            tools.jackson.databind; // checkpoint states are records
+
     exports ingot.train;
 }

@@ -5,11 +5,11 @@ import java.util.Comparator;
 import java.util.Optional;
 
 /// Finds what the user probably meant.
-final class Nearest {
+public final class Nearest {
     private Nearest() {}
 
     /// The candidate with the smallest edit distance to `word`; ties go to the first in alphabetical order.
-    static Optional<String> to(String word, Collection<String> candidates) {
+    public static Optional<String> to(String word, Collection<String> candidates) {
         return candidates.stream()
                 .min(Comparator.comparingInt((String c) -> distance(word, c)).thenComparing(c -> c));
     }

@@ -4,8 +4,8 @@ import ingot.ir.IngotException;
 
 /// Watches a training run; every method may be left out.
 public interface Callback {
-    /// A phase before training begins or advances: `fetching`, `training the tokenizer`, `encoding`, `compiling`; total
-    /// 0 if unknown.
+    /// A phase beside the steps begins or advances: `fetching`, `training the tokenizer`, `encoding`, `compiling`,
+    /// `evaluating`; total 0 if unknown.
     default void onPhase(String phase, long done, long total) {}
 
     /// Training starts, or continues at a step greater than 0.

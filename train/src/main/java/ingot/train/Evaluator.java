@@ -77,6 +77,11 @@ public final class Evaluator implements AutoCloseable {
         return Corpus.open(source, include, Corpus.defaultCache(), notice -> callback.onPhase(notice, 0, 0));
     }
 
+    /// How many sequences there are to evaluate.
+    int sequences() {
+        return text.count();
+    }
+
     public Evaluation run() {
         return run(() -> false, sequences -> {});
     }

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SequencedMap;
 import java.util.Set;
+import java.util.stream.Collectors;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
@@ -206,7 +207,7 @@ public record RunConfig(
             root = YAML.readTree(yaml);
         } catch (JacksonException e) {
             throw new IngotException(
-                    "configuration: no YAML, line " + e.getLocation().getLineNr() + ": " + e.getOriginalMessage(), e);
+                    "configuration: no YAML, line " + e.getLocation().getLineNr() + ": " + oneLine(e), e);
         }
         if (root == null || root.isNull() || root.isMissingNode()) {
             root = YAML.createObjectNode();
@@ -231,11 +232,25 @@ public record RunConfig(
             JsonNode next = node.get(path[i]);
             node = next instanceof ObjectNode object ? object : node.putObject(path[i]);
         }
-        try {
-            node.set(path[path.length - 1], YAML.readTree(text.substring(equals + 1)));
-        } catch (JacksonException e) {
-            throw new IngotException("override: the value of " + text + " is no YAML: " + e.getOriginalMessage(), e);
+        String last = path[path.length - 1];
+        String value = text.substring(equals + 1);
+        if (value.matches("[*!&%@`].*")) {
+            node.put(last, value); // a glob, which YAML would take for an alias or a tag
+            return;
         }
+        try {
+            node.set(last, YAML.readTree(value));
+        } catch (JacksonException e) {
+            throw new IngotException("override: the value of " + text + " is no YAML: " + oneLine(e), e);
+        }
+    }
+
+    /// Without the indented lines, which show places and text.
+    private static String oneLine(JacksonException failure) {
+        return String.valueOf(failure.getOriginalMessage())
+                .lines()
+                .filter(line -> !line.isBlank() && !line.startsWith(" "))
+                .collect(Collectors.joining("; "));
     }
 
     private static RunConfig read(Section root) {

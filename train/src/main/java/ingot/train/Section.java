@@ -131,7 +131,7 @@ final class Section {
             if (!known.contains(key)) {
                 String nearest = Nearest.to(key, known);
                 throw new IngotException("configuration: unknown key " + name(key)
-                        + (nearest.isEmpty() ? "" : ", did you mean " + name(nearest) + "?") + " Known keys"
+                        + (nearest.isEmpty() ? "." : ", did you mean " + name(nearest) + "?") + " Known keys"
                         + (path.isEmpty() ? "" : " of " + path) + ": " + String.join(", ", known));
             }
         }

@@ -1,6 +1,8 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
+import ingot.compiler.Compiler;
+import ingot.compiler.Program;
 import ingot.data.Batches;
 import ingot.data.BytePairs;
 import ingot.data.Corpus;
@@ -231,7 +233,8 @@ public final class TrainingRun {
 
         private void evaluate(boolean record) {
             trainer.flush();
-            Evaluator.Evaluation result = evaluator.run();
+            Evaluator.Evaluation result =
+                    evaluator.run(() -> false, done -> callback.onPhase("evaluating", done, evaluator.sequences()));
             evaluation = result;
             callback.onEvaluate(trainer.step(), result);
             if (!record) {
@@ -276,9 +279,20 @@ public final class TrainingRun {
         }
     }
 
+    /// The program of one training step; needs no data.
+    public static Program program(RunConfig config, Gpt model) {
+        RunConfig.TrainConfig train = config.train();
+        Task task = task(model, config.model().context(), (step, executor) -> 0);
+        return Compiler.training(Trainer.spec(
+                task, train.recipe(Math.max(1, Math.max(train.steps(), train.warmup())))));
+    }
+
     /// Next-token prediction over packed sequences.
     static Task task(Gpt model, Sequences training, Batches batches) {
-        int length = training.length();
+        return task(model, training.length(), (step, executor) -> fill(training, batches, step, executor));
+    }
+
+    private static Task task(Gpt model, int length, Task.Feed feed) {
         GptConfig sizes = model.config();
         boolean dropout = sizes.embeddingDropout() > 0 || sizes.attentionDropout() > 0 || sizes.residualDropout() > 0;
         return new Task(
@@ -286,7 +300,7 @@ public final class TrainingRun {
                 batch -> model.lossGraph(batch, length, dropout),
                 Set.of("tokens", "targets"),
                 dropout,
-                (step, executor) -> fill(training, batches, step, executor));
+                feed);
     }
 
     private static long fill(Sequences training, Batches batches, long step, Executor executor) {
@@ -301,10 +315,11 @@ public final class TrainingRun {
         return count;
     }
 
-    /// The run's own tokenizer if it has one, else the given file, else byte pairs trained on the training text.
+    /// The run's own tokenizer if it has begun, else the given file, else byte pairs trained on the training text.
     private Tokenizer tokenizer(Corpus training) {
         Path own = folder.resolve("tokenizer.json");
-        if (!Files.exists(own)) {
+        // Without a checkpoint the file may be left from other settings.
+        if (Checkpoint.newest(resumeFolder()) == null || !Files.exists(own)) {
             if (config.tokenizer().file().isEmpty()) {
                 BytePairs.train(
                                 training,
