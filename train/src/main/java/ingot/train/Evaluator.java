@@ -21,8 +21,8 @@ import java.util.function.LongConsumer;
 
 /// Measures a language model on text it was not trained on.
 public final class Evaluator implements AutoCloseable {
-    /// Tokens that are evaluated at once when nothing else is asked for.
-    private static final int TOKENS_AT_A_TIME = 4096;
+    /// A constant: the losses of the tokens evaluated at once are added in fp32, so their number decides bits.
+    private static final int TOKENS_AT_ONCE = 2048;
 
     private final Sequences text;
     private final int batch;
@@ -31,11 +31,10 @@ public final class Evaluator implements AutoCloseable {
     /// Mean loss in nats per token, bits per byte of text, and the perplexity per token.
     public record Evaluation(double loss, double bitsPerByte, double perplexity, long tokens) {}
 
-    /// `batch` sequences are evaluated at a time.
-    public Evaluator(LanguageModel model, Sequences text, int batch, Backend backend, WeightStore store) {
+    public Evaluator(LanguageModel model, Sequences text, Backend backend, WeightStore store) {
         this.text = text;
-        this.batch = Math.min(batch, text.count());
-        executor = new Executor(Compiler.inference(model.lossGraph(this.batch, text.length(), false)), backend, store);
+        batch = Math.clamp(TOKENS_AT_ONCE / text.length(), 1, text.count());
+        executor = new Executor(Compiler.inference(model.lossGraph(batch, text.length(), false)), backend, store);
     }
 
     /// Measures the model of a folder: a run folder, or any Hugging Face GPT-2 folder.
@@ -50,8 +49,7 @@ public final class Evaluator implements AutoCloseable {
             Sequences text = Sequences.of(
                     corpus, opened.tokenizer(), length, (done, total) -> callback.onPhase("encoding", done, total));
             callback.onPhase("compiling", 0, 0);
-            int rows = Math.max(1, TOKENS_AT_A_TIME / length);
-            try (Evaluator evaluator = new Evaluator(opened.model(), text, rows, backend, opened.store())) {
+            try (Evaluator evaluator = new Evaluator(opened.model(), text, backend, opened.store())) {
                 return evaluator.run(
                         callback::stop, done -> callback.onPhase("evaluating", done, evaluator.text.count()));
             }

@@ -126,7 +126,7 @@ final class GptFiles {
     private static int number(Path folder, JsonNode json, String key) {
         if (!json.path(key).isIntegralNumber()) {
             throw new IngotException("model: " + folder.resolve("config.json") + " expected a whole number at " + key
-                    + ", got " + json.path(key));
+                    + ", got " + (json.has(key) ? json.path(key) : "nothing"));
         }
         return json.path(key).asInt();
     }

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.SequencedMap;
 import java.util.Set;
 import tools.jackson.core.JacksonException;
+import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 import tools.jackson.dataformat.yaml.YAMLMapper;
@@ -18,7 +19,9 @@ import tools.jackson.dataformat.yaml.YAMLMapper;
 /// @param threads threads of the backend; 0 means one per core. Never changes a bit.
 public record RunConfig(
         String run, int threads, ModelConfig model, DataConfig data, TokenizerConfig tokenizer, TrainConfig train) {
-    private static final YAMLMapper YAML = YAMLMapper.builder().build();
+    private static final YAMLMapper YAML = YAMLMapper.builder()
+            .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
+            .build();
 
     /// Keys that never change a bit.
     private static final Set<String> FREE = Set.of(

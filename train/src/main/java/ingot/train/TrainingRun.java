@@ -105,7 +105,7 @@ public final class TrainingRun {
         callback.onPhase("compiling", 0, 0);
         try (WeightStore store = new RamStore();
                 Trainer trainer = new Trainer(task(model, training, batches), train.recipe(steps), backend, store);
-                Evaluator evaluator = new Evaluator(model, heldOut, train.batch(), backend, store)) {
+                Evaluator evaluator = new Evaluator(model, heldOut, backend, store)) {
             Map<String, String> data = new LinkedHashMap<>();
             data.put("the training text", split.training().fingerprint());
             data.put("the tokenizer", tokenizer.fingerprint());
