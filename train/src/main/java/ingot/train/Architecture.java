@@ -48,18 +48,20 @@ sealed interface Architecture {
             GraphBuilder b = new GraphBuilder("mlp");
             Value x = b.input("x", Type.f32(rows, inputs()));
             Value scale = b.input("scale", Type.f32());
-            b.output("loss", switch (loss) {
-                case CROSS_ENTROPY -> model.loss(b, x, b.input("targets", Type.i32(rows)), scale);
-                case MEAN_SQUARED_ERROR -> {
-                    Value targets = b.input("targets", Type.f32(rows, outputs()));
-                    Value difference = b.subtract(model.logits(b, x), targets);
-                    Value perRow = b.sum(b.multiply(difference, difference), 1); // [rows]
-                    yield b.sum(b.multiply(perRow, scale), 0);
-                }
-                case NEXT_TOKEN ->
-                    throw new IngotException("model: the loss next-token needs a language model, got an mlp of "
-                            + model.sizes() + "; use Loss.CROSS_ENTROPY or Loss.MEAN_SQUARED_ERROR");
-            });
+            b.output(
+                    "loss",
+                    switch (loss) {
+                        case CROSS_ENTROPY -> model.loss(b, x, b.input("targets", Type.i32(rows)), scale);
+                        case MEAN_SQUARED_ERROR -> {
+                            Value targets = b.input("targets", Type.f32(rows, outputs()));
+                            Value difference = b.subtract(model.logits(b, x), targets);
+                            Value perRow = b.sum(b.multiply(difference, difference), 1); // [rows]
+                            yield b.sum(b.multiply(perRow, scale), 0);
+                        }
+                        case NEXT_TOKEN ->
+                            throw new IngotException("model: the loss next-token needs a language model, got an mlp of "
+                                    + model.sizes() + "; use Loss.CROSS_ENTROPY or Loss.MEAN_SQUARED_ERROR");
+                    });
             return b.build();
         }
 
@@ -79,7 +81,8 @@ sealed interface Architecture {
         public void write(Loss loss, Examples examples, int index, Executor executor, int row) {
             MemorySegment targets = executor.input("targets");
             switch (examples) {
-                case Examples.Classes(float[][] inputs, int[] classes) when loss == Loss.CROSS_ENTROPY -> {
+                case Examples.Classes(float[][] inputs, int[] classes)
+                when loss == Loss.CROSS_ENTROPY -> {
                     if (classes[index] < 0 || classes[index] >= outputs()) {
                         throw new IngotException("examples: row " + index + " has the class " + classes[index]
                                 + ", the model has " + outputs() + " outputs");
@@ -87,7 +90,8 @@ sealed interface Architecture {
                     floats("inputs", inputs[index], executor.input("x"), row, inputs());
                     targets.setAtIndex(ValueLayout.JAVA_INT, row, classes[index]);
                 }
-                case Examples.Values(float[][] inputs, float[][] values) when loss == Loss.MEAN_SQUARED_ERROR -> {
+                case Examples.Values(float[][] inputs, float[][] values)
+                when loss == Loss.MEAN_SQUARED_ERROR -> {
                     floats("inputs", inputs[index], executor.input("x"), row, inputs());
                     floats("values", values[index], targets, row, outputs());
                 }

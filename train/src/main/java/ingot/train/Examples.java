@@ -60,8 +60,8 @@ public sealed interface Examples {
         }
         for (int i = 0; i < inputs.length; i++) {
             if (inputs[i].length != inputs[0].length) {
-                throw new IngotException("examples: row " + i + " has " + inputs[i].length + " numbers, row 0 has "
-                        + inputs[0].length);
+                throw new IngotException(
+                        "examples: row " + i + " has " + inputs[i].length + " numbers, row 0 has " + inputs[0].length);
             }
         }
     }

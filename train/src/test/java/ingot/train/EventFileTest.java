@@ -53,7 +53,10 @@ class EventFileTest {
             byte[] length = new byte[8];
             in.get(length);
             assertThat(in.getInt()).isEqualTo(masked(length));
-            byte[] data = new byte[(int) ByteBuffer.wrap(length).order(ByteOrder.LITTLE_ENDIAN).getLong()];
+            byte[] data = new byte
+                    [(int) ByteBuffer.wrap(length)
+                            .order(ByteOrder.LITTLE_ENDIAN)
+                            .getLong()];
             in.get(data);
             assertThat(in.getInt()).isEqualTo(masked(data));
             events.add(event(ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN)));

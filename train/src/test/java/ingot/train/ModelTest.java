@@ -113,13 +113,15 @@ class ModelTest {
     @Test
     void wrongUseIsRefused() {
         try (Model model = Model.of(Mlp.of(2, 4), backend)) {
-            assertThatThrownBy(() -> model.advance(Examples.of(x, quadrant), 1L)).hasMessageContaining("call compile");
-            assertThatThrownBy(() -> model.compile(
-                            Optimizer.AdamW.DEFAULT, Schedule.constant(0.01, 0), Loss.NEXT_TOKEN, 4))
+            assertThatThrownBy(() -> model.advance(Examples.of(x, quadrant), 1L))
+                    .hasMessageContaining("call compile");
+            assertThatThrownBy(() ->
+                            model.compile(Optimizer.AdamW.DEFAULT, Schedule.constant(0.01, 0), Loss.NEXT_TOKEN, 4))
                     .hasMessageContaining("needs a language model");
         }
         try (Model model = classifier()) {
-            assertThatThrownBy(() -> model.advance(Examples.of(x, product), 1L)).hasMessageContaining("values do not fit");
+            assertThatThrownBy(() -> model.advance(Examples.of(x, product), 1L))
+                    .hasMessageContaining("values do not fit");
             assertThatThrownBy(() -> model.advance(Examples.of(new float[][] {{1, 2, 3}}, new int[] {0}), 1L))
                     .hasMessage("examples: inputs of 3 numbers per row, the model has 2");
             assertThatThrownBy(() -> model.advance(Examples.of(new float[][] {{1, 2}}, new int[] {4}), 1L))

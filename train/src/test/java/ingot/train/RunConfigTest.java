@@ -96,11 +96,13 @@ class RunConfigTest {
     void examples() throws IOException {
         Path folder = Path.of("..", "examples");
         try (Stream<Path> files = Files.list(folder)) {
-            List<Path> examples = files.filter(f -> f.toString().endsWith(".yaml")).toList();
+            List<Path> examples =
+                    files.filter(f -> f.toString().endsWith(".yaml")).toList();
             assertThat(examples).isNotEmpty();
             for (Path example : examples) {
                 RunConfig config = RunConfig.parse(Files.readString(example), List.of());
-                assertThat(config.train().recipe(config.train().steps()).batch()).isPositive();
+                assertThat(config.train().recipe(config.train().steps()).batch())
+                        .isPositive();
             }
         }
     }

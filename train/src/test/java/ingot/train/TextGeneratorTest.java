@@ -131,10 +131,13 @@ class TextGeneratorTest {
 
     @Test
     void evaluatesItsHeldOutTextAndOthers() throws IOException {
-        Evaluator.Evaluation own =
-                Evaluator.evaluate(run, "", List.of(), Backends.tested(), new SmallRun.Watcher());
+        Evaluator.Evaluation own = Evaluator.evaluate(run, "", List.of(), Backends.tested(), new SmallRun.Watcher());
         Evaluator.Evaluation all = Evaluator.evaluate(
-                run, folder.resolve("corpus").toString(), List.of("**/*.txt"), Backends.tested(), new SmallRun.Watcher());
+                run,
+                folder.resolve("corpus").toString(),
+                List.of("**/*.txt"),
+                Backends.tested(),
+                new SmallRun.Watcher());
         assertThat(own.bitsPerByte()).isBetween(0.1, 8.0);
         assertThat(all.tokens()).isGreaterThan(own.tokens());
         // the last evaluation of the run measured the same
@@ -185,8 +188,7 @@ class TextGeneratorTest {
     void aFolderWithoutTextOfItsOwn() throws IOException {
         Path copy = copy("bare");
         Files.delete(copy.resolve("ingot.yaml"));
-        assertThatThrownBy(() ->
-                        Evaluator.evaluate(copy, "", List.of(), Backends.tested(), new SmallRun.Watcher()))
+        assertThatThrownBy(() -> Evaluator.evaluate(copy, "", List.of(), Backends.tested(), new SmallRun.Watcher()))
                 .isInstanceOf(IngotException.class)
                 .hasMessageContaining("--data");
     }
