@@ -21,7 +21,9 @@ import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.node.ObjectNode;
 
 /// The state of a run after a step: weights, moments, and what identifies the run.
 ///
@@ -40,7 +42,34 @@ final class Checkpoint {
     /// @param data fingerprints of the training text and the tokenizer
     /// @param digest SHA-256 of all arrays and of the losses so far
     /// @param losses running digest of the losses
-    record State(long step, Map<String, String> identity, Map<String, String> data, String digest, String losses) {}
+    record State(long step, Map<String, String> identity, Map<String, String> data, String digest, String losses) {
+        String toJson() {
+            ObjectNode json = JSON.createObjectNode();
+            json.put("step", step);
+            ObjectNode keys = json.putObject("identity");
+            identity.forEach(keys::put);
+            ObjectNode fingerprints = json.putObject("data");
+            data.forEach(fingerprints::put);
+            json.put("digest", digest);
+            json.put("losses", losses);
+            return JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json);
+        }
+
+        static State of(JsonNode json) {
+            return new State(
+                    json.required("step").asLong(),
+                    texts(json.required("identity")),
+                    texts(json.required("data")),
+                    json.required("digest").asString(),
+                    json.required("losses").asString());
+        }
+
+        private static Map<String, String> texts(JsonNode json) {
+            Map<String, String> texts = new LinkedHashMap<>();
+            json.properties().forEach(e -> texts.put(e.getKey(), e.getValue().asString()));
+            return texts;
+        }
+    }
 
     /// Saves the store, which has nothing pending.
     static void save(Path folder, State state, WeightStore store) {
@@ -55,9 +84,7 @@ final class Checkpoint {
             Files.createDirectories(partial);
             Safetensors.write(
                     partial.resolve("state.safetensors"), Map.of("step", Long.toString(state.step())), arrays);
-            Durable.write(
-                    partial.resolve("state.json"),
-                    JSON.writerWithDefaultPrettyPrinter().writeValueAsString(state));
+            Durable.write(partial.resolve("state.json"), state.toJson());
             Path done = folder.resolve("step-" + state.step());
             delete(done);
             Files.move(partial, done, StandardCopyOption.ATOMIC_MOVE);
@@ -117,11 +144,7 @@ final class Checkpoint {
     private static State read(Path candidate) {
         Path file = candidate.resolve("state.json");
         try {
-            State state = JSON.readValue(Files.readString(file), State.class);
-            if (state == null || state.identity() == null || state.data() == null || state.digest() == null) {
-                throw new IngotException("checkpoint: " + file + " is incomplete");
-            }
-            return state;
+            return State.of(JSON.readTree(Files.readString(file)));
         } catch (IOException | JacksonException e) {
             throw new IngotException("checkpoint: cannot read " + file + ": " + e.getMessage(), e);
         }
