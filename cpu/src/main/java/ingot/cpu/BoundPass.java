@@ -14,6 +14,7 @@ import ingot.cpu.Pass.Kind;
 import ingot.ir.DType;
 import ingot.ir.Op;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /// A compiled pass on operands with known steps from one element to the next.
 ///
@@ -65,12 +66,20 @@ final class BoundPass {
     /// Elements [0, n) of operands that start at `bases`: reads, writes, and 16 lanes for each reduction, which are set
     /// to the identity first.
     void run(long[] bases, int n, Workspace work) {
+        VectorCode vector = compiled.vector();
+        run(vector, bases, n, work);
+        if (vector == null) {
+            compiled.worked(n);
+        }
+    }
+
+    /// The same by the given code.
+    void run(@Nullable VectorCode vector, long[] bases, int n, Workspace work) {
         for (int r = 0; r < dtypes.length - reads - writes; r++) {
             fill(
                     bases[reads + writes + r],
                     Lanes.identity(compiled.pass().reductions().get(r), dtypes[reads + writes + r]));
         }
-        VectorCode vector = compiled.vector();
         int done = 0;
         if (vector != null) {
             done = n & -16;
@@ -86,9 +95,6 @@ final class BoundPass {
         }
         for (int from = done; from < n; from += Workspace.CHUNK) {
             scalar(bases, from, Math.min(Workspace.CHUNK, n - from), work);
-        }
-        if (vector == null) {
-            compiled.worked(n);
         }
     }
 

@@ -22,7 +22,7 @@ final class PassCache {
     }
 
     private CompiledPass compile(Pass pass) {
-        boolean vectors = lanes > 1 && VectorWriter.supports(pass);
+        boolean vectors = lanes > 1 && VectorWriter.supports(pass, lanes);
         CompiledPass compiled = new CompiledPass(pass, vectors ? warmup : null);
         if (vectors && warmup == null) {
             compiled.useVectors(VectorWriter.define(pass, lanes));

@@ -46,6 +46,9 @@ final class VectorWriter {
     private static final ClassDesc ORDER = ClassDesc.of("java.nio.ByteOrder");
     private static final MethodTypeDesc RUN = MethodTypeDesc.of(CD_void, CD_long.arrayType(), CD_int);
     private static final MethodTypeDesc MASKS = MethodTypeDesc.of(MASK, MASK);
+    /// About ten bytes each, in a method of at most 8000.
+    private static final int MOST_OPS = 600;
+
     private static final int BASES = 1;
     private static final int N = 2;
 
@@ -91,12 +94,16 @@ final class VectorWriter {
         return HiddenClasses.instance(bytes, VectorCode.class);
     }
 
-    /// False for the ops no vector unit has: such a pass runs as scalar code.
-    static boolean supports(Pass pass) {
-        return pass.live().stream()
-                .allMatch(value -> !(value.op() instanceof Op.Binary op)
-                        || op.kind() != BinaryKind.REMAINDER
-                                && (op.kind() != BinaryKind.DIVIDE || value.dtype() == DType.F32));
+    /// False for the ops no vector unit has, and for methods so long that HotSpot would not compile them: such a pass runs
+    /// as scalar code.
+    static boolean supports(Pass pass, int lanes) {
+        List<Value> live = pass.live();
+        int copies = pass.reductions().isEmpty() ? 1 : 16 / lanes;
+        return live.size() * copies < MOST_OPS
+                && live.stream()
+                        .allMatch(value -> !(value.op() instanceof Op.Binary op)
+                                || op.kind() != BinaryKind.REMAINDER
+                                        && (op.kind() != BinaryKind.DIVIDE || value.dtype() == DType.F32));
     }
 
     private void body(List<Value> live) {

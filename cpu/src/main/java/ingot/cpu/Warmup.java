@@ -1,104 +1,130 @@
 package ingot.cpu;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /// Makes vector code hot in the background, on dummy operands, and hands it over when it is faster than scalar code.
 ///
-/// Until HotSpot has compiled it as a whole, Vector API code is hundreds of times slower than scalar code; and
-/// sometimes the compiled code still allocates its vectors. So it is timed before it is used: a pass whose vector code
-/// never gets fast keeps its scalar code.
+/// Until HotSpot has compiled it as a whole, Vector API code is hundreds of times slower than scalar code; and sometimes the
+/// compiled code still allocates its vectors. So it is timed before it is used: a pass whose vector code never gets fast
+/// keeps its scalar code.
 final class Warmup {
     /// Elements times ops after which a pass deserves vector code: some milliseconds of scalar work.
     static final long WORTH = 1 << 22;
 
-    /// Short calls reach the compilation thresholds with the least work.
+    /// Calls of 16 elements bring code out of the bytecode interpreter with the least work, calls of 64 elements to the
+    /// optimising compiler; after that there is only waiting for its result.
     private static final int FIRST_CALLS = 250;
 
-    private static final int CALLS = 6000;
+    private static final int CALLS = 1800;
     private static final int LENGTH = 64;
+    private static final int BURST = 100;
     private static final int TIMED_LENGTH = 256;
-    private static final long PATIENCE_NANOS = 20_000_000_000L;
+
+    /// Bursts after which compiled code has long been installed. HotSpot compiles a fresh class afresh, once.
+    private static final int PATIENCE = 400;
+
+    private static final int ATTEMPTS = 2;
 
     private final int lanes;
-    private final ThreadPoolExecutor executor;
+    private final ScheduledThreadPoolExecutor executor;
 
     Warmup(int lanes) {
         this.lanes = lanes;
-        executor = new ThreadPoolExecutor(1, 1, 1, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+        executor = new ScheduledThreadPoolExecutor(1, task -> {
             Thread thread = new Thread(task, "ingot-warmup");
             thread.setDaemon(true);
-            thread.setPriority(Thread.MIN_PRIORITY);
             return thread;
         });
+        executor.setKeepAliveTime(1, TimeUnit.SECONDS);
         executor.allowCoreThreadTimeOut(true);
     }
 
     void request(CompiledPass compiled) {
-        executor.execute(() -> warm(compiled));
+        executor.execute(() -> warm(compiled, ATTEMPTS));
     }
 
-    /// Two attempts: HotSpot compiles a fresh class afresh.
-    private void warm(CompiledPass compiled) {
-        for (int attempt = 0; attempt < 2; attempt++) {
-            VectorCode code = VectorWriter.define(compiled.pass(), lanes);
-            if (isFast(compiled, code)) {
-                compiled.useVectors(code);
-                return;
-            }
+    private void warm(CompiledPass compiled, int attempts) {
+        if (attempts > 0) {
+            Candidate candidate = new Candidate(compiled, VectorWriter.define(compiled.pass(), lanes));
+            candidate.call(16, FIRST_CALLS);
+            candidate.call(LENGTH, CALLS);
+            poll(candidate, attempts, PATIENCE);
         }
     }
 
-    private static boolean isFast(CompiledPass compiled, VectorCode code) {
-        Pass pass = compiled.pass();
-        int operands = pass.operands();
-        try (Arena arena = Arena.ofConfined()) {
-            long[] bases = new long[operands];
+    private void poll(Candidate candidate, int attempts, int patience) {
+        if (candidate.isFast()) {
+            candidate.compiled.useVectors(candidate.code);
+        } else if (patience == 0) {
+            warm(candidate.compiled, attempts - 1);
+        } else {
+            long start = System.nanoTime();
+            candidate.call(LENGTH, BURST);
+            long pause = 3 * (System.nanoTime() - start) + 5_000_000;
+            var _ = executor.schedule(
+                    () -> poll(candidate, attempts, patience - 1), pause, TimeUnit.NANOSECONDS);
+        }
+    }
+
+    /// Vector code with operands to try it on.
+    private static final class Candidate {
+        final CompiledPass compiled;
+        final VectorCode code;
+        private final BoundPass pass;
+        private final MemorySegment memory;
+        private final long[] bases;
+        private final Workspace work = new Workspace();
+        private double scalar = Double.MAX_VALUE;
+        private double vector = Double.MAX_VALUE;
+
+        Candidate(CompiledPass compiled, VectorCode code) {
+            this.compiled = compiled;
+            this.code = code;
+            Pass pass = compiled.pass();
+            int operands = pass.operands();
+            memory = Arena.ofAuto().allocate(4L * TIMED_LENGTH * operands, 64);
+            for (long i = 0; i < (long) TIMED_LENGTH * operands; i++) {
+                memory.setAtIndex(ValueLayout.JAVA_FLOAT, i, 1f);
+            }
+            bases = new long[operands];
+            long[] steps = new long[pass.reads().size() + pass.writes().size()];
             for (int k = 0; k < operands; k++) {
-                var memory = arena.allocate(4L * TIMED_LENGTH, 64);
-                for (int i = 0; i < TIMED_LENGTH; i++) {
-                    memory.set(ValueLayout.JAVA_FLOAT, 4L * i, 1f);
+                bases[k] = memory.address() + 4L * TIMED_LENGTH * k;
+                if (k < steps.length) {
+                    steps[k] = k < pass.reads().size() && pass.reads().get(k).kind() == Pass.Kind.COUNT ? 1 : 4;
                 }
-                bases[k] = memory.address();
             }
-            for (int call = 0; call < FIRST_CALLS; call++) {
-                code.run(bases, 16);
-            }
-            for (int call = 0; call < CALLS; call++) {
-                code.run(bases, LENGTH);
-            }
-            var arrays = new Workspace();
-            arrays.grow(operands);
-            double scalar = Double.MAX_VALUE;
-            double vector = Double.MAX_VALUE;
-            long start = System.nanoTime();
-            while (System.nanoTime() - start < PATIENCE_NANOS) {
-                scalar = Math.min(scalar, time(() -> compiled.scalar().run(arrays.floats, arrays.ints, TIMED_LENGTH)));
-                vector = Math.min(vector, time(() -> code.run(bases, TIMED_LENGTH)));
-                if (vector < scalar) {
-                    return true;
-                }
-                Thread.sleep(10);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            this.pass = new BoundPass(compiled, steps);
+            work.grow(operands);
         }
-        return false;
-    }
 
-    /// Nanoseconds of a call, the best of a few.
-    private static double time(Runnable call) {
-        double best = Double.MAX_VALUE;
-        for (int round = 0; round < 5; round++) {
-            long start = System.nanoTime();
-            for (int i = 0; i < 10; i++) {
-                call.run();
+        void call(int length, int times) {
+            for (int i = 0; i < times; i++) {
+                code.run(bases, length);
             }
-            best = Math.min(best, (System.nanoTime() - start) / 10.0);
         }
-        return best;
+
+        boolean isFast() {
+            scalar = Math.min(scalar, time(() -> pass.run(null, bases, TIMED_LENGTH, work)));
+            vector = Math.min(vector, time(() -> code.run(bases, TIMED_LENGTH)));
+            return vector < scalar;
+        }
+
+        /// Nanoseconds of a call, the best of a few.
+        private static double time(Runnable call) {
+            double best = Double.MAX_VALUE;
+            for (int round = 0; round < 5; round++) {
+                long start = System.nanoTime();
+                for (int i = 0; i < 4; i++) {
+                    call.run();
+                }
+                best = Math.min(best, (System.nanoTime() - start) / 4.0);
+            }
+            return best;
+        }
     }
 }
