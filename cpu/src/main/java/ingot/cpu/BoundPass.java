@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 /// chunk. What vectors leave over, and everything while there is no vector code, goes through heap arrays to scalar
 /// code.
 final class BoundPass {
+    /// One call of 128 is timed.
+    private static final int SAMPLE = 127;
+
     private final CompiledPass compiled;
     private final int reads;
     private final int writes;
@@ -30,6 +33,7 @@ final class BoundPass {
     private final long[] steps;
     private final boolean[] packs;
     private final boolean direct;
+    private int calls;
 
     /// `steps`: bytes from element to element of each read and write; for COUNT the step of the number, 1.
     BoundPass(CompiledPass compiled, long[] steps) {
@@ -67,9 +71,15 @@ final class BoundPass {
     /// to the identity first.
     void run(long[] bases, int n, Workspace work) {
         VectorCode vector = compiled.vector();
-        run(vector, bases, n, work);
         if (vector == null) {
+            run(null, bases, n, work);
             compiled.worked(n);
+        } else if ((++calls & SAMPLE) != 0) {
+            run(vector, bases, n, work);
+        } else {
+            long start = System.nanoTime();
+            run(vector, bases, n, work);
+            compiled.sample(System.nanoTime() - start, n);
         }
     }
 
@@ -106,19 +116,20 @@ final class BoundPass {
     }
 
     private void packed(VectorCode vector, long[] bases, int from, int n, Workspace work) {
+        long[] at = work.bases;
         for (int k = 0; k < dtypes.length; k++) {
             if (k >= reads + writes || kinds[k] != Kind.EACH && kinds[k] != Kind.COUNT) {
-                work.bases[k] = bases[k];
+                at[k] = bases[k];
             } else if (!packs[k]) {
-                work.bases[k] = bases[k] + from * steps[k];
+                at[k] = bases[k] + from * steps[k];
             } else {
-                work.bases[k] = work.packed[k];
+                at[k] = work.packed[k];
                 if (k < reads) {
                     pack(bases[k] + from * steps[k], steps[k], dtypes[k], work.packed[k], n);
                 }
             }
         }
-        vector.run(work.bases, n);
+        vector.run(at, n);
         for (int k = reads; k < reads + writes; k++) {
             if (packs[k]) {
                 unpack(work.packed[k], bases[k] + from * steps[k], steps[k], dtypes[k], n);

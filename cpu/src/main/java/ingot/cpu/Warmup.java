@@ -8,9 +8,9 @@ import java.util.concurrent.TimeUnit;
 
 /// Makes vector code hot in the background, on dummy operands, and hands it over when it is faster than scalar code.
 ///
-/// Until HotSpot has compiled it as a whole, Vector API code is hundreds of times slower than scalar code; and sometimes the
-/// compiled code still allocates its vectors. So it is timed before it is used: a pass whose vector code never gets fast
-/// keeps its scalar code.
+/// Until HotSpot has compiled it as a whole, Vector API code is hundreds of times slower than scalar code; and
+/// sometimes the compiled code still allocates its vectors. So it is timed before it is used: a pass whose vector code
+/// never gets fast keeps its scalar code.
 final class Warmup {
     /// Elements times ops after which a pass deserves vector code: some milliseconds of scalar work.
     static final long WORTH = 1 << 22;
@@ -58,15 +58,14 @@ final class Warmup {
 
     private void poll(Candidate candidate, int attempts, int patience) {
         if (candidate.isFast()) {
-            candidate.compiled.useVectors(candidate.code);
+            candidate.compiled.useVectors(candidate.code, candidate.scalar / TIMED_LENGTH);
         } else if (patience == 0) {
             warm(candidate.compiled, attempts - 1);
         } else {
             long start = System.nanoTime();
             candidate.call(LENGTH, BURST);
             long pause = 3 * (System.nanoTime() - start) + 5_000_000;
-            var _ = executor.schedule(
-                    () -> poll(candidate, attempts, patience - 1), pause, TimeUnit.NANOSECONDS);
+            var _ = executor.schedule(() -> poll(candidate, attempts, patience - 1), pause, TimeUnit.NANOSECONDS);
         }
     }
 

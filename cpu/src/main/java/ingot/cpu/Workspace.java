@@ -2,6 +2,9 @@ package ingot.cpu;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 
 /// What one worker needs between memory and code: short arrays for scalar code, packed operands for vector code,
 /// address lists.
@@ -15,20 +18,27 @@ final class Workspace {
     int[][] ints = new int[0][];
     long[] packed = new long[0];
     long[] bases = new long[0];
-    private MemorySegment memory = MemorySegment.NULL;
+    private final List<MemorySegment> memory = new ArrayList<>();
 
-    /// Room for a pass of `operands` operands.
+    /// Room for a pass of `operands` operands. What is there stays in use: a kernel may be running.
     void grow(int operands) {
-        if (floats.length >= operands) {
+        int had = floats.length;
+        if (had >= operands) {
             return;
         }
-        floats = new float[operands][CHUNK];
-        ints = new int[operands][CHUNK];
-        bases = new long[operands];
-        packed = new long[operands];
-        memory = Arena.ofAuto().allocate((long) operands * CHUNK * 4, 64);
-        for (int k = 0; k < operands; k++) {
-            packed[k] = memory.address() + (long) k * CHUNK * 4;
+        MemorySegment more = Arena.ofAuto().allocate((long) (operands - had) * CHUNK * 4, 64);
+        memory.add(more);
+        float[][] floats = Arrays.copyOf(this.floats, operands);
+        int[][] ints = Arrays.copyOf(this.ints, operands);
+        long[] packed = Arrays.copyOf(this.packed, operands);
+        for (int k = had; k < operands; k++) {
+            floats[k] = new float[CHUNK];
+            ints[k] = new int[CHUNK];
+            packed[k] = more.address() + (long) (k - had) * CHUNK * 4;
         }
+        this.floats = floats;
+        this.ints = ints;
+        this.packed = packed;
+        bases = new long[operands];
     }
 }
