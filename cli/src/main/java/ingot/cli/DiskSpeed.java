@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
 import java.util.Set;
 
 /// Bytes per second to and from the disk below a folder, measured with one small file that is deleted again.
@@ -59,7 +60,7 @@ record DiskSpeed(double write, double read, boolean direct) {
     }
 
     private static Set<OpenOption> options(Set<OpenOption> extra, OpenOption mode) {
-        Set<OpenOption> options = new java.util.HashSet<>(extra);
+        Set<OpenOption> options = new HashSet<>(extra);
         options.add(mode);
         return options;
     }

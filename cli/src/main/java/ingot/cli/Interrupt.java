@@ -3,6 +3,7 @@ package ingot.cli;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import sun.misc.Signal;
+import sun.misc.SignalHandler;
 
 /// What Ctrl-C and `kill` do while something runs that should end well: the first asks it to stop, the second ends the
 /// process at once.
@@ -25,7 +26,7 @@ final class Interrupt implements AutoCloseable {
     }
 
     private final AtomicReference<@Nullable String> received = new AtomicReference<>();
-    private final sun.misc.SignalHandler[] before = new sun.misc.SignalHandler[NAMES.length];
+    private final SignalHandler[] before = new SignalHandler[NAMES.length];
 
     private Interrupt(First first) {
         for (int i = 0; i < NAMES.length; i++) {

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
 
@@ -92,7 +93,7 @@ final class Machine {
         return found;
     }
 
-    private java.util.Optional<String> field(String name) {
+    private Optional<String> field(String name) {
         return lines("proc/cpuinfo").stream()
                 .filter(line -> line.matches(name + "\\s*:.*"))
                 .map(line -> line.substring(line.indexOf(':') + 1).strip())

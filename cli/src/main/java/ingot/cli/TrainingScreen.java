@@ -64,6 +64,9 @@ final class TrainingScreen implements Callback {
                 + ". Ctrl-C stops after the step in flight; the same command continues."));
         started = true;
         training = run.firstStep() < run.steps();
+        if (training && screen.terminal()) {
+            screen.live("step " + run.firstStep() + "/" + run.steps() + "  the first steps are slow: kernels are tuned");
+        }
     }
 
     private void item(String name, String text) {

@@ -1,6 +1,7 @@
 package ingot.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -25,7 +26,7 @@ class DoctorTest {
     @Test
     void aFolderThatCannotBeWrittenIsAFault() throws IOException {
         Path sealed = Files.createDirectory(folder.resolve("sealed"));
-        org.junit.jupiter.api.Assumptions.assumeTrue(
+        assumeTrue(
                 sealed.toFile().setWritable(false) && !Files.isWritable(sealed), "a user whom permissions bind");
         var doctor = Invocation.of("doctor", "--folder", sealed.toString());
         assertThat(doctor.status()).isEqualTo(1);

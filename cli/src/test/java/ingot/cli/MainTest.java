@@ -2,9 +2,13 @@ package ingot.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -36,9 +40,9 @@ class MainTest {
     }
 
     @Test
-    void anUnexpectedExceptionIsABugWithItsStackTrace(@org.junit.jupiter.api.io.TempDir java.nio.file.Path folder)
-            throws Exception {
-        var config = java.nio.file.Files.writeString(folder.resolve("a.yaml"), "data: {corpus: nothing}\n");
+    void anUnexpectedExceptionIsABugWithItsStackTrace(@TempDir Path folder)
+            throws IOException {
+        var config = Files.writeString(folder.resolve("a.yaml"), "data: {corpus: nothing}\n");
         var calls = new AtomicInteger();
         var bug = Invocation.of(
                 () -> {

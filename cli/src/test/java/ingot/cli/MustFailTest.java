@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
@@ -52,7 +53,7 @@ class MustFailTest {
 
         Path cut = copy("cut");
         byte[] model = Files.readAllBytes(cut.resolve("model.safetensors"));
-        Files.write(cut.resolve("model.safetensors"), java.util.Arrays.copyOf(model, model.length - 100));
+        Files.write(cut.resolve("model.safetensors"), Arrays.copyOf(model, model.length - 100));
         Files.writeString(copy("garbled").resolve("config.json"), "{ this is not");
         Files.writeString(copy("bert").resolve("config.json"), "{\"model_type\": \"bert\"}");
         Path wide = copy("wide");
@@ -102,7 +103,7 @@ class MustFailTest {
     private static void check(Case each) {
         String[] words = words(each.command().replace("{}", folder.toString()));
         assertThat(words[0]).isEqualTo("ingot");
-        Invocation run = Invocation.of(java.util.Arrays.copyOfRange(words, 1, words.length));
+        Invocation run = Invocation.of(Arrays.copyOfRange(words, 1, words.length));
         List<String> got = new ArrayList<>(
                 run.err().replace(folder.toString(), "{}").lines().toList());
         got.add(String.format(Locale.ROOT, "exit %d", run.status()));
