@@ -13,8 +13,5 @@ module ingot.train {
     requires org.slf4j;
     requires static transitive org.jspecify;
 
-    opens ingot.train to
-            tools.jackson.databind; // checkpoint states are records
-
     exports ingot.train;
 }
