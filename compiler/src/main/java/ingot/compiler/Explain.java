@@ -30,12 +30,11 @@ public final class Explain {
         String last = "";
         int count = 0;
         for (Step step : program.steps()) {
-            String line =
-                    switch (step) {
-                        case Step.Run _ -> "run";
-                        case Step.Reduce _ -> "reduce";
-                        case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> step(program, step);
-                    };
+            String line = switch (step) {
+                case Step.Run _ -> "run";
+                case Step.Reduce _ -> "reduce";
+                case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> step(program, step);
+            };
             if (!line.equals(last)) {
                 append(text, last, count);
                 count = 0;
@@ -58,7 +57,10 @@ public final class Explain {
     /// Stages, their kernels, the work of a step and the memory plan.
     public static String summary(Program program) {
         StringBuilder text = new StringBuilder();
-        long distinct = program.stages().stream().map(Program.Stage::signature).distinct().count();
+        long distinct = program.stages().stream()
+                .map(Program.Stage::signature)
+                .distinct()
+                .count();
         text.append(String.format(
                 Locale.ROOT,
                 "program %s: %d stages, %d distinct; %d steps, %.3f GFLOP%n",
@@ -130,7 +132,8 @@ public final class Explain {
         double sum = 0;
         for (Value value : body.values()) {
             sum += switch (value.op()) {
-                case Op.Unary _, Op.Binary _, Op.Compare _, Op.Select _ -> value.shape().elements();
+                case Op.Unary _, Op.Binary _, Op.Compare _, Op.Select _ ->
+                    value.shape().elements();
                 case Op.Fma _ -> 2.0 * value.shape().elements();
                 case Op.Reduce reduce -> reduce.x().shape().elements();
                 case Op.Dot dot -> {
@@ -140,7 +143,9 @@ public final class Explain {
                     yield 2 * k * value.shape().elements();
                 }
                 case Op.Convolution convolution ->
-                    2.0 * value.shape().elements() * convolution.kernel().shape().elements()
+                    2.0
+                            * value.shape().elements()
+                            * convolution.kernel().shape().elements()
                             / Math.max(1, convolution.kernel().shape().dim(0));
                 case Op _ -> 0;
             };

@@ -196,7 +196,8 @@ final class Pieces {
         }
     }
 
-    /// What only looks at another value in another way: it is looked at again where it is used, instead of being copied.
+    /// What only looks at another value in another way: it is looked at again where it is used, instead of being
+    /// copied.
     private boolean isView(Value value) {
         if (kind(value) != Kind.MICRO) {
             return false;
@@ -250,7 +251,8 @@ final class Pieces {
         return slim(optimise.apply(extraction.to.build()), extraction.inputs, wanted);
     }
 
-    /// Without the inputs that nobody reads; the others are numbered again, and what they stand for is wanted of earlier pieces.
+    /// Without the inputs that nobody reads; the others are numbered again, and what they stand for is wanted of
+    /// earlier pieces.
     private Piece slim(Graph graph, List<Feed> feeds, List<Value> outputs) {
         boolean[] read = new boolean[graph.values().size()];
         graph.values().forEach(value -> value.op().operands().forEach(operand -> read[operand.id()] = true));
@@ -291,8 +293,7 @@ final class Pieces {
         }
 
         boolean inside(Value value) {
-            return !isSource(value)
-                    && (kind(value).compareTo(Kind.STEADY) <= 0 || member.test(value) || isView(value));
+            return !isSource(value) && (kind(value).compareTo(Kind.STEADY) <= 0 || member.test(value) || isView(value));
         }
 
         Value emit(Value value) {

@@ -173,8 +173,8 @@ final class StageCut {
         return places;
     }
 
-    /// Of each gap one place: the latest, so that bias and activation stay with their product, unless another one makes a
-    /// neighbouring stage equal to some other stage.
+    /// Of each gap one place: the latest, so that bias and activation stay with their product, unless another one makes
+    /// a neighbouring stage equal to some other stage.
     private List<Integer> alike(List<List<Integer>> gaps) {
         List<Integer> cuts = new ArrayList<>(gaps.stream().map(List::getLast).toList());
         for (int gap = 0; gap < gaps.size(); gap++) {

@@ -51,12 +51,18 @@ class BatchFlowTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 3})
     void gradientsOfWeightsAreSums(int rows) {
-        expect(rows, (b, x) -> {
-            Value flat = b.reshape(x, rows * TIME, WIDTH);
-            return b.dot(flat, flat, List.of(), List.of(), List.of(0), List.of(0));
-        }, Flow.SUM);
-        expect(rows, (b, x) -> b.add(new Op.ScatterAdd(
-                b.convert(b.reshape(b.slice(x, 2, 0, 1), rows, TIME), ingot.ir.DType.I32), x, 0, 9, 1)), Flow.SUM);
+        expect(
+                rows,
+                (b, x) -> {
+                    Value flat = b.reshape(x, rows * TIME, WIDTH);
+                    return b.dot(flat, flat, List.of(), List.of(), List.of(0), List.of(0));
+                },
+                Flow.SUM);
+        expect(
+                rows,
+                (b, x) -> b.add(new Op.ScatterAdd(
+                        b.convert(b.reshape(b.slice(x, 2, 0, 1), rows, TIME), ingot.ir.DType.I32), x, 0, 9, 1)),
+                Flow.SUM);
     }
 
     @Test
@@ -67,10 +73,12 @@ class BatchFlowTest {
         refused((b, x) -> b.concatenate(List.of(x, x), 0), "joins batches");
         refused((b, x) -> b.add(new Op.Reverse(x, List.of(0))), "reverses the batch");
         refused((b, x) -> b.add(new Op.Cumulative(Op.ReduceKind.SUM, x, 0, false)), "runs along the batch");
-        refused((b, x) -> {
-            Value flat = b.reshape(x, 3 * TIME, WIDTH);
-            return b.matmul(flat, b.transpose(flat, 1, 0));
-        }, "multiplies all rows with all rows");
+        refused(
+                (b, x) -> {
+                    Value flat = b.reshape(x, 3 * TIME, WIDTH);
+                    return b.matmul(flat, b.transpose(flat, 1, 0));
+                },
+                "multiplies all rows with all rows");
         refused((b, x) -> b.reshape(b.transpose(x, 1, 0, 2), TIME * 3, WIDTH), "tears the rows");
     }
 
@@ -86,8 +94,10 @@ class BatchFlowTest {
 
     @Test
     void compositesAreSeenThrough() {
-        expect(3, (b, x) -> Norms.layerNorm(
-                b, x, b.weight("g", Type.f32(WIDTH)), b.weight("c", Type.f32(WIDTH)), 1e-5), Flow.along(0));
+        expect(
+                3,
+                (b, x) -> Norms.layerNorm(b, x, b.weight("g", Type.f32(WIDTH)), b.weight("c", Type.f32(WIDTH)), 1e-5),
+                Flow.along(0));
     }
 
     @Test

@@ -54,7 +54,9 @@ class CompilerTest {
         assertThat(program.stages().getFirst().owns()).contains(table);
         assertThat(program.stages().getLast().weights()).contains(table);
         assertThat(program.stages().getLast().owns()).doesNotContain(table);
-        long owned = program.stages().stream().mapToLong(stage -> stage.owns().size()).sum();
+        long owned = program.stages().stream()
+                .mapToLong(stage -> stage.owns().size())
+                .sum();
         assertThat(owned).isEqualTo(program.weights().size());
     }
 
@@ -62,13 +64,15 @@ class CompilerTest {
     void anMlpHasAStageForEachMatrix() {
         Program program = program(GptSpec.mlp(Mlp.of(5, 12, 9, 6), 4, 4, false));
         assertThat(program.stages()).hasSize(3);
-        assertThat(program.stages()).allSatisfy(stage -> assertThat(stage.weights()).hasSize(2));
+        assertThat(program.stages())
+                .allSatisfy(stage -> assertThat(stage.weights()).hasSize(2));
     }
 
     @Test
     void dropoutAndDifferentRowsDoNotBreakTheSharing() {
         Program program = program(GptSpec.gpt(GptSpec.small(3, 0.1), 8, 5, 2, true));
-        assertThat(program.stages().stream().map(Program.Stage::signature).distinct()).hasSize(4);
+        assertThat(program.stages().stream().map(Program.Stage::signature).distinct())
+                .hasSize(4);
         assertThat(program.constants()).as("streams").hasSize(10);
     }
 
@@ -77,25 +81,24 @@ class CompilerTest {
     @Test
     void stepsAreLayerMajor() {
         Program program = program(GptSpec.mlp(Mlp.of(5, 12, 6), 4, 2, false));
-        assertThat(Explain.outline(program).replaceAll("run × \\d+", "run"))
-                .isEqualTo("""
-                        load 0 layers.0
-                        update 0 layers.0
-                        run
-                        free 0 layers.0
-                        load 1 layers.1
-                        update 1 layers.1
-                        run
-                        reduce × 3
-                        store 1 layers.1
-                        free 1 layers.1
-                        load 0 layers.0
-                        run
-                        reduce × 2
-                        store 0 layers.0
-                        free 0 layers.0
-                        commit
-                        """);
+        assertThat(Explain.outline(program).replaceAll("run × \\d+", "run")).isEqualTo("""
+            load 0 layers.0
+            update 0 layers.0
+            run
+            free 0 layers.0
+            load 1 layers.1
+            update 1 layers.1
+            run
+            reduce × 3
+            store 1 layers.1
+            free 1 layers.1
+            load 0 layers.0
+            run
+            reduce × 2
+            store 0 layers.0
+            free 0 layers.0
+            commit
+            """);
     }
 
     @Test
@@ -111,8 +114,8 @@ class CompilerTest {
         TrainingSpec wrong = new TrainingSpec(
                 all.lossGraph(), all.loss(), 4, 4, 1, all.batchedInputs(), Set.of(), false, Set.of("fc9"));
         assertThatThrownBy(() -> program(wrong)).hasMessageContaining("the frozen weight fc9 is not in graph mlp");
-        TrainingSpec nothing = new TrainingSpec(
-                all.lossGraph(), all.loss(), 4, 4, 1, all.batchedInputs(), Set.of(), false, names);
+        TrainingSpec nothing =
+                new TrainingSpec(all.lossGraph(), all.loss(), 4, 4, 1, all.batchedInputs(), Set.of(), false, names);
         assertThatThrownBy(() -> program(nothing)).hasMessageContaining("nothing to train");
     }
 
@@ -136,11 +139,11 @@ class CompilerTest {
             b.output("loss", b.sum(b.multiply(centred, centred), 0, 1));
             return b.build();
         };
-        TrainingSpec divided =
-                new TrainingSpec(loss, "loss", 4, 2, 1, Set.of("x"), Set.of(), false, Set.of());
+        TrainingSpec divided = new TrainingSpec(loss, "loss", 4, 2, 1, Set.of("x"), Set.of(), false, Set.of());
         assertThatThrownBy(() -> program(divided))
                 .hasMessageContaining("(norm)")
-                .hasMessageContaining("couples the rows of a batch (batch normalisation?); use train.micro-batch = batch");
+                .hasMessageContaining(
+                        "couples the rows of a batch (batch normalisation?); use train.micro-batch = batch");
         ProgramTest.same(new TrainingSpec(loss, "loss", 4, 4, 1, Set.of("x"), Set.of(), false, Set.of()));
     }
 
@@ -161,8 +164,8 @@ class CompilerTest {
             return b.build();
         };
         for (int micro : new int[] {1, 2, 5}) {
-            ProgramTest.same(new TrainingSpec(
-                    loss, "loss", 5, micro, 1, Set.of("x", "tokens"), Set.of(), false, Set.of()));
+            ProgramTest.same(
+                    new TrainingSpec(loss, "loss", 5, micro, 1, Set.of("x", "tokens"), Set.of(), false, Set.of()));
         }
     }
 
@@ -181,8 +184,10 @@ class CompilerTest {
         Map<String, Tensor> weights = new java.util.HashMap<>();
         program.weights().forEach((name, type) -> weights.put(name, ProgramTest.random(type, random, 1)));
         Map<String, Tensor> inputs = Map.of("tokens", ProgramTest.random(Type.i32(2, 8), random, 37));
-        Tensor found = TinyExecutor.run(program, new ReferenceBackend(), inputs, weights).get("logits");
-        assertThat(found.sameBits(Interpreter.run(graph, inputs, weights).get("logits"))).isTrue();
+        Tensor found = TinyExecutor.run(program, new ReferenceBackend(), inputs, weights)
+                .get("logits");
+        assertThat(found.sameBits(Interpreter.run(graph, inputs, weights).get("logits")))
+                .isTrue();
     }
 
     /// m ← βm + g, w ← w − m; and a reversal, which must not read what it has overwritten.
@@ -214,8 +219,9 @@ class CompilerTest {
             }
         }
         Map<String, Tensor> expected = Interpreter.run(graph, inputs, Map.of());
-        executor.run(inputs, Map.of()).forEach((name, tensor) ->
-                assertThat(tensor.sameBits(expected.get(name))).as(name).isTrue());
+        executor.run(inputs, Map.of())
+                .forEach((name, tensor) ->
+                        assertThat(tensor.sameBits(expected.get(name))).as(name).isTrue());
     }
 
     @Test
@@ -273,7 +279,8 @@ class CompilerTest {
     @Test
     void debugTopicsPrint() {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        Debug debug = Debug.of("graph,passes kernels,program,time", new PrintStream(bytes, true, StandardCharsets.UTF_8));
+        Debug debug =
+                Debug.of("graph,passes kernels,program,time", new PrintStream(bytes, true, StandardCharsets.UTF_8));
         new Compiler(Compiler.Options.DEFAULT, debug, Lowering::lower)
                 .trainingProgram(GptSpec.mlp(Mlp.of(5, 6), 4, 4, false));
         assertThat(bytes.toString(StandardCharsets.UTF_8))

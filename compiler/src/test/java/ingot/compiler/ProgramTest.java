@@ -74,9 +74,10 @@ class ProgramTest {
         TrainingSpec spec = GptSpec.gpt(GptSpec.small(1, 0), 8, batch, microBatch, false);
         Compiler.Options tiled = new Compiler.Options(Set.of(), 8 * 37 * 4);
         same(spec, tiled);
-        assertThat(compile(spec, tiled).steps()).noneMatch(step -> step instanceof Step.Run(Kernel.Matmul dot, var _)
-                && dot.c().shape().elements() > 8 * 37
-                && dot.c().shape().dim(-1) == 37);
+        assertThat(compile(spec, tiled).steps())
+                .noneMatch(step -> step instanceof Step.Run(Kernel.Matmul dot, var _)
+                        && dot.c().shape().elements() > 8 * 37
+                        && dot.c().shape().dim(-1) == 37);
     }
 
     static void same(TrainingSpec spec) {
