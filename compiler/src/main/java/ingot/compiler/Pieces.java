@@ -318,7 +318,7 @@ final class Pieces {
 
         private Value copy(Value value, UnaryOperator<Value> operands, Map<Value, List<Value>> inlined) {
             if (value.op() instanceof Op.Result result && draws(result.composite())) {
-                operands.apply(result.composite());
+                var _ = operands.apply(result.composite()); // so that its results are there
                 return found(inlined.get(result.composite())).get(result.index());
             }
             Op op = Operands.replace(value.op(), operands);
