@@ -53,8 +53,8 @@ final class CompiledPass {
         vector = code;
     }
 
-    /// Hears how long vector code took for `elements`. HotSpot may throw compiled code away and be slow for long; then the
-    /// pass goes back to scalar code and earns fresh vector code.
+    /// Hears how long vector code took for `elements`. HotSpot may throw compiled code away and be slow for long; then
+    /// the pass goes back to scalar code and earns fresh vector code.
     void sample(long nanos, int elements) {
         if (nanos < CALL_NANOS + limit * elements) {
             slow = 0;

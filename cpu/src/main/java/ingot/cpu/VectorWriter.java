@@ -94,8 +94,8 @@ final class VectorWriter {
         return HiddenClasses.instance(bytes, VectorCode.class);
     }
 
-    /// False for the ops no vector unit has, and for methods so long that HotSpot would not compile them: such a pass runs
-    /// as scalar code.
+    /// False for the ops no vector unit has, and for methods so long that HotSpot would not compile them: such a pass
+    /// runs as scalar code.
     static boolean supports(Pass pass, int lanes) {
         List<Value> live = pass.live();
         int copies = pass.reductions().isEmpty() ? 1 : 16 / lanes;

@@ -78,6 +78,12 @@ final class KernelCheck implements AutoCloseable {
     }
 
     void same(Kernel kernel, Random random) {
+        sameInPlace(kernel, 0, random);
+    }
+
+    /// Write w lies on read w for w < `inPlace`.
+    void sameInPlace(Kernel kernel, int inPlace, Random random) {
+        int reads = kernel.reads().size();
         List<Layout> layouts = new ArrayList<>(kernel.reads());
         layouts.addAll(kernel.writes());
         try (Arena arena = Arena.ofShared()) {
@@ -93,7 +99,7 @@ final class KernelCheck implements AutoCloseable {
                 origins.add(-range[0] * bytes + (k % 3) * bytes);
             }
             List<MemorySegment> expected = copy(arena, given);
-            KernelInterpreter.run(kernel, addresses(expected, origins));
+            KernelInterpreter.run(kernel, addresses(expected, origins, reads, inPlace));
             for (Variant variant : variants) {
                 List<MemorySegment> actual = copy(arena, given);
                 Backend.Executable executable = variant.backend.prepare(kernel);
@@ -103,7 +109,7 @@ final class KernelCheck implements AutoCloseable {
                         .isEqualTo(!narrow);
                 MemorySegment scratch = arena.allocate(executable.scratchBytes() + 64, 64);
                 scratch.fill((byte) 0xA5);
-                executable.run(addresses(actual, origins), scratch.address());
+                executable.run(addresses(actual, origins, reads, inPlace), scratch.address());
                 for (int k = 0; k < given.size(); k++) {
                     compare(
                             variant.name + ", operand " + k + " of\n" + kernel,
@@ -147,10 +153,11 @@ final class KernelCheck implements AutoCloseable {
         return copies;
     }
 
-    private static long[] addresses(List<MemorySegment> memory, List<Long> origins) {
+    private static long[] addresses(List<MemorySegment> memory, List<Long> origins, int reads, int inPlace) {
         long[] addresses = new long[memory.size()];
         for (int k = 0; k < addresses.length; k++) {
-            addresses[k] = memory.get(k).address() + origins.get(k);
+            boolean onRead = k >= reads && k < reads + inPlace;
+            addresses[k] = onRead ? addresses[k - reads] : memory.get(k).address() + origins.get(k);
         }
         return addresses;
     }
