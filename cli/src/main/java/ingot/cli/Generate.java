@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Help.Visibility;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -23,10 +24,18 @@ import picocli.CommandLine.Parameters;
 final class Generate implements Callable<Integer> {
     private final Screen screen;
 
-    @Parameters(index = "0", paramLabel = "RUN", description = "A run folder, or any Hugging Face GPT-2 folder.")
+    @Parameters(
+            index = "0",
+            paramLabel = "RUN",
+            showDefaultValue = Visibility.NEVER,
+            description = "A run folder, or any Hugging Face GPT-2 folder.")
     private String run = "";
 
-    @Option(names = "--prompt", paramLabel = "TEXT", description = "The text to continue.")
+    @Option(
+            names = "--prompt",
+            paramLabel = "TEXT",
+            showDefaultValue = Visibility.NEVER,
+            description = "The text to continue; without it a new one.")
     private String prompt = "";
 
     @Option(

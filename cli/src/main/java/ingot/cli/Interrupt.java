@@ -14,25 +14,23 @@ import sun.misc.SignalHandler;
 /// installed. Nothing depends on it for safety: `kill -9` and a power cut find a checkpoint that was complete before
 /// the old one was removed.
 final class Interrupt implements AutoCloseable {
-    /// The exit status of a process that SIGINT ended.
-    static final int EXIT = 130;
-
     private static final String[] NAMES = {"INT", "TERM"};
 
-    /// What the first signal of a kind does; returns false to end the process at once.
+    /// What a signal does; returns false to end the process at once.
     @FunctionalInterface
-    interface First {
+    interface Handler {
         boolean stop();
     }
 
     private final AtomicReference<@Nullable String> received = new AtomicReference<>();
     private final SignalHandler[] before = new SignalHandler[NAMES.length];
 
-    private Interrupt(First first) {
+    private Interrupt(Handler handler) {
         for (int i = 0; i < NAMES.length; i++) {
             try {
                 before[i] = Signal.handle(new Signal(NAMES[i]), signal -> {
-                    if (!received.compareAndSet(null, signal.getName()) || !first.stop()) {
+                    received.compareAndSet(null, signal.getName());
+                    if (!handler.stop()) {
                         Runtime.getRuntime().halt(128 + signal.getNumber());
                     }
                 });
@@ -42,8 +40,8 @@ final class Interrupt implements AutoCloseable {
         }
     }
 
-    static Interrupt on(First first) {
-        return new Interrupt(first);
+    static Interrupt on(Handler handler) {
+        return new Interrupt(handler);
     }
 
     boolean received() {

@@ -65,7 +65,8 @@ final class TrainingScreen implements Callback {
         started = true;
         training = run.firstStep() < run.steps();
         if (training && screen.terminal()) {
-            screen.live("step " + run.firstStep() + "/" + run.steps() + "  the first steps are slow: kernels are tuned");
+            screen.live(
+                    "step " + run.firstStep() + "/" + run.steps() + "  the first steps are slow: kernels are tuned");
         }
     }
 
@@ -131,15 +132,15 @@ final class TrainingScreen implements Callback {
         return stop;
     }
 
-    /// Ctrl-C: true when a step is in flight and the run will stop after it.
+    /// Ctrl-C: true when a step is in flight and the run will stop after it; the second one is false.
     boolean interrupt() {
-        if (training) {
+        if (training && !stop) {
             stop = true;
             screen.line("stopping after the step in flight, with a checkpoint; Ctrl-C again ends at once");
             return true;
         }
         screen.end(true);
-        screen.line("stopped; the same command goes on");
+        screen.line("ended at once; the same command goes on from the last checkpoint, if there is one");
         return false;
     }
 

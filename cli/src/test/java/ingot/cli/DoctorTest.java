@@ -26,8 +26,7 @@ class DoctorTest {
     @Test
     void aFolderThatCannotBeWrittenIsAFault() throws IOException {
         Path sealed = Files.createDirectory(folder.resolve("sealed"));
-        assumeTrue(
-                sealed.toFile().setWritable(false) && !Files.isWritable(sealed), "a user whom permissions bind");
+        assumeTrue(sealed.toFile().setWritable(false) && !Files.isWritable(sealed), "a user whom permissions bind");
         var doctor = Invocation.of("doctor", "--folder", sealed.toString());
         assertThat(doctor.status()).isEqualTo(1);
         assertThat(doctor.out()).contains("UNUSABLE: runs cannot be written to " + sealed);

@@ -40,8 +40,7 @@ class MainTest {
     }
 
     @Test
-    void anUnexpectedExceptionIsABugWithItsStackTrace(@TempDir Path folder)
-            throws IOException {
+    void anUnexpectedExceptionIsABugWithItsStackTrace(@TempDir Path folder) throws IOException {
         var config = Files.writeString(folder.resolve("a.yaml"), "data: {corpus: nothing}\n");
         var calls = new AtomicInteger();
         var bug = Invocation.of(

@@ -95,6 +95,7 @@ class TrainingScreenTest {
         assertThat(screen.interrupt()).isTrue();
         assertThat(screen.stop()).isTrue();
         assertThat(printed()).contains("continued after step 3", "stopping after the step in flight");
+        assertThat(screen.interrupt()).isFalse();
     }
 
     @Test
