@@ -1,6 +1,7 @@
 package ingot.bench;
 
 import ingot.compiler.Kernel;
+import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.Peaks;
 import ingot.cpu.TilePool;
@@ -32,7 +33,7 @@ final class ProfileBenchmark implements Callable<Integer> {
     public Integer call() {
         try (TilePool pool = new TilePool(Runtime.getRuntime().availableProcessors());
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool), store)) {
+                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store)) {
             for (int i = 0; i < warmup; i++) {
                 trainer.next();
             }

@@ -1,5 +1,6 @@
 package ingot.bench;
 
+import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.Peaks;
 import ingot.cpu.TilePool;
@@ -36,7 +37,7 @@ final class TrainBenchmark implements Callable<Integer> {
         double tokens = (double) size.batch * size.time;
         try (TilePool pool = new TilePool(cores);
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool), store);
+                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store);
                 Peer peer = alone ? null : Peer.libtorch(size, cores)) {
             Peaks peaks = Peaks.measure(pool);
             Sample.print(

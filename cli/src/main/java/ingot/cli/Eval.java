@@ -1,5 +1,6 @@
 package ingot.cli;
 
+import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.train.Callback;
@@ -66,7 +67,7 @@ final class Eval implements Callable<Integer> {
             }
         };
         try (TilePool pool = new TilePool(Threads.of(threads))) {
-            Evaluator.Evaluation result = Evaluator.evaluate(folder, data, include, new CpuBackend(pool), progress);
+            Evaluator.Evaluation result = Evaluator.evaluate(folder, data, include, new CpuBackend(pool, Autotuner.ofMachine()), progress);
             phases.end();
             screen.line(screen.bold(TrainingScreen.evaluation(result)) + ", over " + Quantity.count(result.tokens())
                     + " tokens");

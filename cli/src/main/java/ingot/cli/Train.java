@@ -1,6 +1,7 @@
 package ingot.cli;
 
 import ingot.compiler.Backend;
+import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.train.RunConfig;
@@ -63,7 +64,7 @@ final class Train implements Callable<Integer> {
         TrainingScreen progress = new TrainingScreen(screen, config, System::nanoTime);
         try (TilePool pool = new TilePool(Threads.of(config.threads()));
                 Interrupt interrupt = Interrupt.on(progress::interrupt)) {
-            Backend backend = new CpuBackend(pool);
+            Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
             TrainingRun.Outcome outcome = new TrainingRun(config, backend, progress).train();
             screen.end(!outcome.finished());
             if (!outcome.finished()) {
