@@ -33,7 +33,8 @@ final class ProfileBenchmark implements Callable<Integer> {
     public Integer call() {
         try (TilePool pool = new TilePool(Runtime.getRuntime().availableProcessors());
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store)) {
+                Trainer trainer =
+                        new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store)) {
             for (int i = 0; i < warmup; i++) {
                 trainer.next();
             }

@@ -37,7 +37,8 @@ final class TrainBenchmark implements Callable<Integer> {
         double tokens = (double) size.batch * size.time;
         try (TilePool pool = new TilePool(cores);
                 RamStore store = new RamStore();
-                Trainer trainer = new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store);
+                Trainer trainer =
+                        new Trainer(size.task(), size.recipe(0), new CpuBackend(pool, Autotuner.ofMachine()), store);
                 Peer peer = alone ? null : Peer.libtorch(size, cores)) {
             Peaks peaks = Peaks.measure(pool);
             Sample.print(

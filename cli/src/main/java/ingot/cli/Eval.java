@@ -67,7 +67,8 @@ final class Eval implements Callable<Integer> {
             }
         };
         try (TilePool pool = new TilePool(Threads.of(threads))) {
-            Evaluator.Evaluation result = Evaluator.evaluate(folder, data, include, new CpuBackend(pool, Autotuner.ofMachine()), progress);
+            Evaluator.Evaluation result =
+                    Evaluator.evaluate(folder, data, include, new CpuBackend(pool, Autotuner.ofMachine()), progress);
             phases.end();
             screen.line(screen.bold(TrainingScreen.evaluation(result)) + ", over " + Quantity.count(result.tokens())
                     + " tokens");
