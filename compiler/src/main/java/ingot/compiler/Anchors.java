@@ -65,13 +65,13 @@ final class Anchors {
 
     List<Lowering.Draft> lower(Value value) {
         List<Lowering.Draft> calls = new ArrayList<>();
-        Places.Biased biased = places.biased(value);
-        if (biased != null) {
-            dot(value, biased.dot(), biased.bias(), calls);
+        Places.Product product = places.product(value);
+        if (product != null) {
+            dot(value, product, calls);
             return calls;
         }
         switch (value.op()) {
-            case Op.Dot dot when isMatmul(dot) -> dot(value, value, null, calls);
+            case Op.Dot dot when isMatmul(dot) -> dot(value, new Places.Product(value, null, null), calls);
             case Op.Gather gather when writesStrided(gather) -> gather(value, gather, calls);
             case Op.ScatterAdd scatter when isScatter(scatter) -> scatter(value, scatter, calls);
             case Op.Concatenate concatenate when writesStrided(concatenate) -> concatenate(value, concatenate, calls);
@@ -122,19 +122,21 @@ final class Anchors {
 
     // ---- kernels
 
-    private void dot(Value result, Value product, @Nullable Value bias, List<Lowering.Draft> calls) {
-        Op.Dot dot = (Op.Dot) product.op();
+    private void dot(Value result, Places.Product product, List<Lowering.Draft> calls) {
+        Op.Dot dot = (Op.Dot) product.dot().op();
+        Shape shape = product.dot().shape();
+        Value bias = product.bias();
+        boolean accumulate = product.old() != null;
         Located a = locate(dot.a(), calls);
         Located b = locate(dot.b(), calls);
-        Layout c = places.layout(result).reshape(product.shape()).orElseThrow();
+        Layout c = places.layout(result).reshape(shape).orElseThrow();
         Located row = bias == null ? null : new Located(places.buffer(bias), places.layout(bias));
-        Layout biasLayout =
-                row == null ? null : row.layout().reshape(product.shape()).orElseThrow();
-        Optional<Contraction.Plan> plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout);
+        Layout biasLayout = row == null ? null : row.layout().reshape(shape).orElseThrow();
+        Optional<Contraction.Plan> plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, accumulate);
         if (plan.isEmpty()) {
             a = copied(dot.a(), Contraction.orderA(dot, dot.a().shape().rank()), calls);
             b = copied(dot.b(), Contraction.orderB(dot, dot.b().shape().rank()), calls);
-            plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout);
+            plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, accumulate);
         }
         Contraction.Plan found = plan.orElseThrow();
         List<Lowering.Part> parts = new ArrayList<>();

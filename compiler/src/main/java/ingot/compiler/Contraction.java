@@ -14,7 +14,13 @@ import org.jspecify.annotations.Nullable;
 /// where the strides allow; what does not merge becomes a batch axis along which the other operand repeats.
 final class Contraction {
     /// The kernel (layouts at the origin) and where its operands start, in bytes; `exchanged`: its a is the dot's b.
-    record Plan(Kernel.Matmul kernel, boolean exchanged, long a, long b, long bias, long c) {}
+    record Plan(Kernel.Matmul kernel, boolean exchanged, long a, long b, long bias, long c) {
+        Plan with(int segments, boolean accumulate) {
+            Kernel.Matmul whole =
+                    new Kernel.Matmul(kernel.a(), kernel.b(), kernel.bias(), kernel.c(), segments, accumulate);
+            return new Plan(whole, exchanged, a, b, bias, c);
+        }
+    }
 
     private final int batch;
     private Layout a; // [batch…, free…, k]
@@ -32,7 +38,7 @@ final class Contraction {
 
     /// The kernel for `dot` over these layouts of a, b, the result and (over the result's shape) a bias row; empty when
     /// the contracted axes do not merge or the bias is no row.
-    static Optional<Plan> plan(Op.Dot dot, Layout a, Layout b, Layout c, @Nullable Layout bias) {
+    static Optional<Plan> plan(Op.Dot dot, Layout a, Layout b, Layout c, @Nullable Layout bias, boolean accumulate) {
         int batch = dot.batchA().size();
         Layout orderedA = a.transpose(orderA(dot, a.shape().rank()));
         Layout orderedB = b.transpose(orderB(dot, b.shape().rank()));
@@ -47,7 +53,9 @@ final class Contraction {
         if (bias != null && IntStream.range(0, batch + freeA).anyMatch(new Repeats(bias)::steps)) {
             return Optional.empty();
         }
-        return new Contraction(batch, mergedA.get(), mergedB.get(), c, bias).matmul(freeA, freeB, dot.segments());
+        return new Contraction(batch, mergedA.get(), mergedB.get(), c, bias)
+                .matmul(freeA, freeB)
+                .map(plan -> plan.with(dot.segments(), accumulate));
     }
 
     private record Repeats(Layout layout) {
@@ -92,7 +100,7 @@ final class Contraction {
         return Shape.of(dims);
     }
 
-    private Optional<Plan> matmul(int freeA, int freeB, int segments) {
+    private Optional<Plan> matmul(int freeA, int freeB) {
         Layout rows = axes(a, batch, freeA);
         Shape m = Layout.collapse(rows.shape(), List.of(rows, axes(c, batch, freeA)));
         List<Layout> columnLayouts = new ArrayList<>(List.of(axes(b, batch + 1, freeB), axes(c, batch + freeA, freeB)));
@@ -127,28 +135,28 @@ final class Contraction {
         Layout row = bias == null
                 ? null
                 : axes(view(bias, lead, list(m), list(n)), first + m.rank(), 1).withUnitSteps();
-        return Optional.of(oriented(finalA, finalB, finalC, row, segments));
+        return Optional.of(oriented(finalA, finalB, finalC, row));
     }
 
     /// Exchanges the operands when that makes the result contiguous along n: a·b = b·a in every bit.
-    private static Plan oriented(Layout a, Layout b, Layout c, @Nullable Layout bias, int segments) {
+    private static Plan oriented(Layout a, Layout b, Layout c, @Nullable Layout bias) {
         int rank = c.shape().rank();
         int rows = c.shape().dim(-2);
         boolean along = c.stride(rank - 2) == 1 && rows > 1;
         boolean across = c.stride(rank - 1) == 1 && c.shape().dim(-1) > 1;
         if (bias == null && along && !across) {
-            return plan(flip(b), flip(a), flip(c), null, segments, true);
+            return plan(flip(b), flip(a), flip(c), null, true);
         }
-        return plan(a, b, c, bias, segments, false);
+        return plan(a, b, c, bias, false);
     }
 
-    private static Plan plan(Layout a, Layout b, Layout c, @Nullable Layout bias, int segments, boolean exchanged) {
+    private static Plan plan(Layout a, Layout b, Layout c, @Nullable Layout bias, boolean exchanged) {
         Kernel.Matmul kernel = new Kernel.Matmul(
                 a.withUnitSteps().atOrigin(),
                 b.withUnitSteps().atOrigin(),
                 bias == null ? null : bias.atOrigin(),
                 c.withUnitSteps().atOrigin(),
-                segments,
+                1,
                 false);
         return new Plan(
                 kernel,

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -309,22 +310,24 @@ final class Fusion {
         return space.of(places.layout(operand), outer).isPresent();
     }
 
-    /// Column sums over the same space that read a value in common become one kernel; to be done when it is known what
+    /// Kernels of one kind over one space become one when one of them reads no large values but such that the other
+    /// reads too (column sums: when they have one in common, their results are small). To be done when it is known what
     /// is recomputed.
-    void pairColumns(List<Value> values, Set<Value> recomputed) {
-        List<Group> columns = new ArrayList<>();
+    void pairSiblings(List<Value> values, Set<Value> recomputed) {
+        List<Group> done = new ArrayList<>();
         for (Value value : values) {
             Group group = groups[value.id()];
-            if (group == null || !group.isColumn() || columns.contains(group)) {
+            if (group == null || done.contains(group)) {
                 continue;
             }
-            Set<Value> reads = reads(group, recomputed);
             Group into = null;
             Group merged = null;
-            for (Group other : columns) {
+            Set<Read> reads = reads(group, recomputed);
+            for (Group other : done) {
                 if (other.full == group.full
-                        && reads(other, recomputed).stream().anyMatch(reads::contains)) {
-                    Optional<Group> both = join(List.of(other, group), null);
+                        && Objects.equals(other.block(), group.block())
+                        && isShared(reads, reads(other, recomputed), group.isColumn())) {
+                    Optional<Group> both = join(List.of(other, group), null).filter(g -> isWritable(g, recomputed));
                     if (both.isPresent()) {
                         into = other;
                         merged = both.get();
@@ -334,28 +337,47 @@ final class Fusion {
             }
             if (into != null && merged != null) {
                 commit(merged, List.of(into, group), null);
-                columns.remove(into);
-                columns.add(merged);
+                done.remove(into);
+                done.add(merged);
             } else {
-                columns.add(group);
+                done.add(group);
             }
         }
     }
 
-    /// Roots that a group reads in its full space.
-    private Set<Value> reads(Group group, Set<Value> recomputed) {
-        Set<Value> reads = new HashSet<>();
+    private boolean isWritable(Group group, Set<Value> recomputed) {
+        List<Body.Store> stores = Recomputation.stores(places, group, List.copyOf(group.members.keySet()));
+        return Body.of(places, group.space, group.members, recomputed, stores).isPresent();
+    }
+
+    /// Elements of a stored value.
+    private record Read(Value root, Layout layout) {}
+
+    private static boolean isShared(Set<Read> a, Set<Read> b, boolean column) {
+        return column
+                ? a.stream().anyMatch(b::contains)
+                : !a.isEmpty() && !b.isEmpty() && (a.containsAll(b) || b.containsAll(a));
+    }
+
+    /// What a group reads in its full space.
+    private Set<Read> reads(Group group, Set<Value> recomputed) {
+        Set<Read> reads = new HashSet<>();
         group.members.keySet().forEach(member -> reads(group, member, recomputed, reads));
         return reads;
     }
 
-    private void reads(Group group, Value reader, Set<Value> recomputed, Set<Value> reads) {
+    private void reads(Group group, Value reader, Set<Value> recomputed, Set<Read> reads) {
         for (Value operand : reader.op().operands()) {
             Value root = places.root(operand);
-            if (recomputed.contains(root) && !group.members.containsKey(root)) {
+            if (group.members.containsKey(root) || places.role(root) == Places.Role.CHEAP) {
+                continue;
+            }
+            if (recomputed.contains(root)) {
                 reads(group, root, recomputed, reads);
-            } else if (!group.members.containsKey(root) && root.shape().elements() * 2 > group.full) {
-                reads.add(root);
+            } else if (root.shape().elements() * 2 > group.full && operand.shape().elements() == group.full) {
+                Layout layout = places.layout(operand);
+                Shape merged = Layout.collapse(layout.shape(), List.of(layout));
+                reads.add(new Read(root, layout.reshape(merged).orElse(layout)));
             }
         }
     }

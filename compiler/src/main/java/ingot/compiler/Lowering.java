@@ -45,7 +45,7 @@ public final class Lowering {
         places = new Places(graph, buffers);
         fusion = Fusion.of(places, graph.values());
         recomputed = Recomputation.of(places, fusion, graph.values());
-        fusion.pairColumns(graph.values(), recomputed);
+        fusion.pairSiblings(graph.values(), recomputed);
         anchors = new Anchors(places, buffers, this::copy);
     }
 

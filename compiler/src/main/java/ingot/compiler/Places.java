@@ -39,8 +39,9 @@ final class Places {
     /// A piece of a buffer.
     record Place(int buffer, Layout layout) {}
 
-    /// A contraction and what is added to it.
-    record Biased(Value dot, Value bias) {}
+    /// A contraction and what its kernel adds: a row, or what the memory of the result holds already.
+    record Product(
+            Value dot, @Nullable Value bias, @Nullable Value old) {}
 
     static final int CHEAP_WEIGHT = 12;
 
@@ -54,7 +55,7 @@ final class Places {
     private final @Nullable Layout[] layouts; // of stored values and their views, in the buffer of their root
     private final @Nullable Layout[] maps; // of all values but views that are none: in a row-major root
     private final List<List<Layout>> leaves; // of cheap values: the maps of the iotas they are made of
-    private final @Nullable Biased[] biased;
+    private final @Nullable Product[] products;
 
     Places(Graph graph, Buffers buffers) {
         int n = graph.values().size();
@@ -67,7 +68,7 @@ final class Places {
         places = new Place[n];
         layouts = new Layout[n];
         maps = new Layout[n];
-        biased = new Biased[n];
+        products = new Product[n];
         leaves = new ArrayList<>();
         for (Value value : graph.values()) {
             roles[value.id()] = classify(value);
@@ -125,19 +126,26 @@ final class Places {
         return outputs.contains(value);
     }
 
+    /// Of an addition that is done by the kernel of a contraction: that contraction.
     @Nullable
-    Biased biased(Value value) {
-        return biased[value.id()];
+    Product product(Value value) {
+        return products[value.id()];
     }
 
     /// The values a kernel for `value` reads.
     List<Value> reads(Value value) {
-        Biased sum = biased(value);
-        if (sum != null) {
-            return List.of(
-                    sum.dot().op().operands().get(0), sum.dot().op().operands().get(1), sum.bias());
+        Product product = product(value);
+        if (product == null) {
+            return value.op().operands();
         }
-        return value.op().operands();
+        List<Value> reads = new ArrayList<>(product.dot().op().operands());
+        if (product.bias() != null) {
+            reads.add(product.bias());
+        }
+        if (product.old() != null) {
+            reads.add(product.old());
+        }
+        return reads;
     }
 
     /// The values that compute with `value` or a view of it.
@@ -396,51 +404,99 @@ final class Places {
         layouts[id] = placeOf(value).layout();
     }
 
-    // ---- bias
+    // ---- sums with a contraction
 
-    /// Recognises dot + row: an addition of a broadcast row to a contraction that nobody else sees.
+    /// Recognises dot + row and dot + dot: additions to a contraction that nobody else sees.
     private void absorb(Value value) {
         if (!(value.op() instanceof Op.Binary add) || add.kind() != Op.BinaryKind.ADD || value.dtype() != DType.F32) {
             return;
         }
-        if (!absorb(value, add.a(), add.b())) {
-            absorb(value, add.b(), add.a());
+        // Of two contractions the later one adds itself to the earlier one.
+        boolean ordered = roots[add.a().id()].id() > roots[add.b().id()].id();
+        Value later = ordered ? add.a() : add.b();
+        Value earlier = ordered ? add.b() : add.a();
+        if (!addRow(value, later, earlier) && !addRow(value, earlier, later) && !addInPlace(value, later, earlier)) {
+            addInPlace(value, earlier, later);
         }
     }
 
-    private boolean absorb(Value sum, Value product, Value bias) {
+    private boolean addRow(Value sum, Value product, Value bias) {
         Value dot = roots[product.id()];
-        if (!(dot.op() instanceof Op.Dot) || roles[dot.id()] != Role.ANCHOR || layouts[bias.id()] == null) {
+        return layouts[bias.id()] != null
+                && isHidden(product, dot)
+                && !roots[bias.id()].equals(dot)
+                && absorb(sum, new Product(dot, bias, null));
+    }
+
+    /// sum = old + dot in the memory of the sum, where `old` is stored first.
+    private boolean addInPlace(Value sum, Value product, Value summand) {
+        Value dot = roots[product.id()];
+        Value old = roots[summand.id()];
+        boolean storable = roles[old.id()] == Role.ANCHOR
+                && (old.op() instanceof Op.Dot || old.op() instanceof Op.ScatterAdd || products[old.id()] != null);
+        if (!storable || old.equals(dot) || !isHidden(product, dot) || !isHidden(summand, old)) {
             return false;
         }
-        for (Value value = product; ; value = value.op().operands().getFirst()) {
-            boolean plain = value == dot || value.op() instanceof Op.Reshape;
-            if (!plain || isOutput(value) || users.get(value.id()).size() != 1) {
+        Optional<Layout> to = layout(sum).reshape(old.shape());
+        if (to.isEmpty() || !accepts(old, to.get()) || !absorb(sum, new Product(dot, null, old))) {
+            return false;
+        }
+        move(old, placeOf(sum).buffer(), to.get());
+        return true;
+    }
+
+    /// Stores a value elsewhere, and with it what it is added to.
+    private void move(Value value, int buffer, Layout layout) {
+        places[value.id()] = new Place(buffer, layout);
+        layouts[value.id()] = layout;
+        Product product = products[value.id()];
+        if (product != null && product.old() != null) {
+            Value old = product.old();
+            move(old, buffer, layout.reshape(old.shape()).orElseThrow());
+        }
+    }
+
+    /// True when `view` is `root` or regroups its axes, and this is the only use of the root.
+    private boolean isHidden(Value view, Value root) {
+        for (Value value = view; ; value = value.op().operands().getFirst()) {
+            if (isOutput(value) || users.get(value.id()).size() != 1) {
                 return false;
             }
-            if (value == dot) {
-                break;
+            if (value.equals(root)) {
+                return true;
+            }
+            if (!(value.op() instanceof Op.Reshape)) {
+                return false;
             }
         }
-        if (roots[bias.id()].equals(dot)) {
+    }
+
+    private boolean absorb(Value sum, Product product) {
+        if (!(product.dot().op() instanceof Op.Dot dot)
+                || roles[product.dot().id()] != Role.ANCHOR
+                || !Anchors.writesStrided(dot)
+                || layouts[dot.a().id()] == null
+                || layouts[dot.b().id()] == null) {
             return false;
         }
-        Biased candidate = new Biased(dot, bias);
-        Optional<Layout> to = layout(sum).reshape(dot.shape());
-        Optional<Layout> row = layout(bias).reshape(dot.shape());
-        Op.Dot op = (Op.Dot) dot.op();
-        if (!Anchors.writesStrided(op)
-                || layouts[op.a().id()] == null
-                || layouts[op.b().id()] == null
-                || to.isEmpty()
-                || row.isEmpty()
-                || Contraction.plan(op, layout(op.a()), layout(op.b()), to.get(), row.get())
+        Shape shape = product.dot().shape();
+        Optional<Layout> to = layout(sum).reshape(shape);
+        Layout row = null;
+        if (product.bias() != null) {
+            Optional<Layout> view = layout(product.bias()).reshape(shape);
+            if (view.isEmpty()) {
+                return false;
+            }
+            row = view.get();
+        }
+        if (to.isEmpty()
+                || Contraction.plan(dot, layout(dot.a()), layout(dot.b()), to.get(), row, false)
                         .isEmpty()) {
             return false;
         }
-        biased[sum.id()] = candidate;
+        products[sum.id()] = product;
         roles[sum.id()] = Role.ANCHOR;
-        roles[dot.id()] = Role.ABSORBED;
+        roles[product.dot().id()] = Role.ABSORBED;
         return true;
     }
 }

@@ -270,6 +270,31 @@ class LoweringTest {
     }
 
     @Test
+    void aSumOfProductsIsAccumulatedInItsMemory() {
+        Lowered lowered = checked(graph(b -> {
+            Value x = b.matmul(b.input("a", Type.f32(6, 4)), b.input("b", Type.f32(4, 5)));
+            Value y = b.matmul(b.input("c", Type.f32(6, 3)), b.input("d", Type.f32(3, 5)));
+            return b.add(b.add(x, y), b.matmul(b.input("e", Type.f32(6, 2)), b.input("f", Type.f32(2, 5))));
+        }));
+        assertThat(kinds(lowered)).containsExactly("matmul", "matmul", "matmul");
+        assertThat(lowered.calls())
+                .extracting(call -> ((Kernel.Matmul) call.kernel()).accumulate())
+                .containsExactly(false, true, true);
+        assertThat(lowered.temporaryBytes()).isEmpty();
+    }
+
+    @Test
+    void aProductThatIsNeededItselfIsNotAddedTo() {
+        GraphBuilder b = new GraphBuilder("test");
+        Value x = b.matmul(b.input("a", Type.f32(6, 4)), b.input("b", Type.f32(4, 5)));
+        Value y = b.matmul(b.input("c", Type.f32(6, 3)), b.input("d", Type.f32(3, 5)));
+        b.output("sum", b.add(x, y));
+        b.output("x", x);
+        b.output("y", b.exp(y));
+        assertThat(kinds(checked(b.build()))).containsExactlyInAnyOrder("matmul", "matmul", "map");
+    }
+
+    @Test
     void severalContractedAxesInTheListedOrder() {
         for (List<Integer> order : List.of(List.of(0, 2), List.of(2, 0))) {
             checked(graph(b -> b.dot(
