@@ -187,36 +187,29 @@ final class Places {
         Op op = value.op();
         boolean computable = Canonical.isNative(value.dtype())
                 && op.operands().stream().allMatch(x -> Canonical.isNative(x.dtype()));
-        if (op instanceof Op.Input || op instanceof Op.Weight) {
-            return Role.LEAF;
-        }
-        if (op instanceof Op.Constant) {
-            return computable && value.shape().rank() == 0 ? Role.CHEAP : Role.LEAF;
-        }
-        if (value.shape().elements() == 0) {
-            return Role.ANCHOR;
-        }
-        if (op instanceof Op.Iota) {
-            return Role.CHEAP;
-        }
-        if (op instanceof Op.Reshape) {
-            return cheap(op.operands().getFirst()) ? Role.CHEAP : Role.VIEW;
-        }
-        if (op instanceof Op.Broadcast
-                || op instanceof Op.Transpose
-                || op instanceof Op.Slice
-                || op instanceof Op.Reverse) {
-            return !computable ? Role.ANCHOR : cheap(op.operands().getFirst()) ? Role.CHEAP : Role.VIEW;
-        }
-        if (isPointwise(op)) {
-            boolean free =
-                    op.operands().stream().allMatch(this::cheap) && Weights.of(value, this::cheap) <= CHEAP_WEIGHT;
-            return !computable ? Role.ANCHOR : free ? Role.CHEAP : Role.FUSED;
-        }
-        if (op instanceof Op.Reduce reduce) {
-            return computable && reduce.x().shape().elements() > 0 ? Role.FUSED : Role.ANCHOR;
-        }
-        return Role.ANCHOR;
+        boolean empty = value.shape().elements() == 0;
+        return switch (op) {
+            case Op.Input _, Op.Weight _ -> Role.LEAF;
+            case Op.Constant _ -> computable && value.shape().rank() == 0 ? Role.CHEAP : Role.LEAF;
+            case Op _ when empty -> Role.ANCHOR;
+            case Op.Iota _ -> Role.CHEAP;
+            case Op.Reshape x -> cheap(x.x()) ? Role.CHEAP : Role.VIEW;
+            case Op.Broadcast _, Op.Transpose _, Op.Slice _, Op.Reverse _ ->
+                !computable ? Role.ANCHOR : op.operands().stream().allMatch(this::cheap) ? Role.CHEAP : Role.VIEW;
+            case Op.Unary _, Op.Binary _, Op.Fma _, Op.Compare _, Op.Select _, Op.Convert _, Op.Bitcast _ ->
+                !computable ? Role.ANCHOR : isRecomputed(value) ? Role.CHEAP : Role.FUSED;
+            case Op.Reduce x -> computable && x.x().shape().elements() > 0 ? Role.FUSED : Role.ANCHOR;
+            case Op.Dot _, Op.Convolution _, Op.Gather _, Op.ScatterAdd _, Op.TakeAlong _, Op.AddAlong _ -> Role.ANCHOR;
+            case Op.Pad _, Op.Concatenate _, Op.ArgSort _, Op.Cumulative _, Op.RandomBits _ -> Role.ANCHOR;
+            case Op.ReduceWindow _, Op.ScatterWindowMax _ -> Role.ANCHOR;
+            case Op.Composite _, Op.Result _, Op.Custom _ -> Role.ANCHOR;
+        };
+    }
+
+    /// A few simple ops on constants and iotas.
+    private boolean isRecomputed(Value value) {
+        return value.op().operands().stream().allMatch(this::cheap)
+                && Weights.of(value, this::cheap) <= CHEAP_WEIGHT;
     }
 
     private boolean cheap(Value value) {
