@@ -374,7 +374,8 @@ final class Fusion {
             }
             if (recomputed.contains(root)) {
                 reads(group, root, recomputed, reads);
-            } else if (root.shape().elements() * 2 > group.full && operand.shape().elements() == group.full) {
+            } else if (root.shape().elements() * 2 > group.full
+                    && operand.shape().elements() == group.full) {
                 Layout layout = places.layout(operand);
                 Shape merged = Layout.collapse(layout.shape(), List.of(layout));
                 reads.add(new Read(root, layout.reshape(merged).orElse(layout)));

@@ -208,8 +208,7 @@ final class Places {
 
     /// A few simple ops on constants and iotas.
     private boolean isRecomputed(Value value) {
-        return value.op().operands().stream().allMatch(this::cheap)
-                && Weights.of(value, this::cheap) <= CHEAP_WEIGHT;
+        return value.op().operands().stream().allMatch(this::cheap) && Weights.of(value, this::cheap) <= CHEAP_WEIGHT;
     }
 
     private boolean cheap(Value value) {
