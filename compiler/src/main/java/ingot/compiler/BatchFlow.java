@@ -142,7 +142,7 @@ final class BatchFlow {
         return switch (op) {
             case Op.Input _, Op.Weight _, Op.Constant _, Op.Iota _ -> throw new IllegalStateException("a source");
             // Row r of axis 0 is drawn for row (first row + r) of the batch.
-            case Op.RandomBits _ -> Flow.along(0);
+            case Op.RandomBits x -> x.shape().rank() == 0 ? Flow.WHOLE : Flow.along(0);
             case Op.Unary _, Op.Binary _, Op.Fma _, Op.Compare _, Op.Select _, Op.Convert _, Op.Bitcast _ ->
                 pointwise(value);
             case Op.Broadcast x -> moved(x.x(), axis -> x.axes().get(axis));

@@ -50,7 +50,7 @@ record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) 
             Life life = lives.get(id);
             if (life.bytes() > 0) {
                 offsets[id] = timeline.gap(life);
-                timeline.add(id);
+                timeline.add(id, life.bytes());
                 peak = Math.max(peak, offsets[id] + life.bytes());
             }
         }
@@ -104,69 +104,81 @@ record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) 
         return (offset + to - 1) / to * to;
     }
 
-    /// The buffers placed so far, by stretches of time: a life looks only at the stretches it touches.
+    /// The buffers placed so far, in the order of their offsets: all of them, and those of each stretch of time.
+    ///
+    /// A short life looks only at the one or two stretches it touches, a long one at everything.
     private static final class Timeline {
-        private static final int STRETCH = 64; // steps
+        private static final int STRETCH = 128; // steps
 
-        private final List<Life> lives;
         private final long[] offsets;
-        private final int[][] placed;
-        private final int[] sizes;
-        private final int[] seen;
-        private int look;
-        private long[] meeting = new long[64];
+        private final long[] ends;
+        private final int[] first;
+        private final int[] last;
+        private final Sorted all = new Sorted();
+        private final Sorted[] stretches;
 
         Timeline(List<Life> lives, long[] offsets) {
-            this.lives = lives;
             this.offsets = offsets;
-            int end = lives.stream().mapToInt(Life::last).max().orElse(0);
-            placed = new int[end / STRETCH + 1][];
-            Arrays.setAll(placed, i -> new int[8]);
-            sizes = new int[placed.length];
-            seen = new int[lives.size()];
+            ends = new long[offsets.length];
+            first = lives.stream().mapToInt(Life::first).toArray();
+            last = lives.stream().mapToInt(Life::last).toArray();
+            stretches = new Sorted[Arrays.stream(last).max().orElse(0) / STRETCH + 1];
+            Arrays.setAll(stretches, i -> new Sorted());
         }
 
-        void add(int id) {
-            for (int i = lives.get(id).first() / STRETCH; i <= lives.get(id).last() / STRETCH; i++) {
-                if (sizes[i] == placed[i].length) {
-                    placed[i] = Arrays.copyOf(placed[i], 2 * sizes[i]);
-                }
-                placed[i][sizes[i]++] = id;
+        void add(int id, long bytes) {
+            ends[id] = offsets[id] + bytes;
+            // Sorts by offset, a multiple of 64 below 2⁴⁵; the low bits name the buffer.
+            long key = offsets[id] / LINE << 24 | id;
+            all.add(key);
+            for (int i = first[id] / STRETCH; i <= last[id] / STRETCH; i++) {
+                stretches[i].add(key);
             }
         }
 
         /// The start of the tightest gap that takes `life`.
         long gap(Life life) {
-            look++;
-            int n = 0;
-            for (int i = life.first() / STRETCH; i <= life.last() / STRETCH; i++) {
-                for (int j = 0; j < sizes[i]; j++) {
-                    int id = placed[i][j];
-                    if (seen[id] != look && life.meets(lives.get(id))) {
-                        seen[id] = look;
-                        if (n == meeting.length) {
-                            meeting = Arrays.copyOf(meeting, 2 * n);
-                        }
-                        // Sorts by offset, a multiple of 64 below 2⁴⁵; the low bits name the buffer.
-                        meeting[n++] = offsets[id] / LINE << 24 | id;
-                    }
-                }
-            }
-            Arrays.sort(meeting, 0, n);
+            int from = life.first() / STRETCH;
+            int to = life.last() / STRETCH;
+            return to - from > 1 ? gap(life, all, all) : gap(life, stretches[from], stretches[to]);
+        }
+
+        private long gap(Life life, Sorted a, Sorted b) {
             long best = -1;
             long bestSpare = Long.MAX_VALUE;
             long end = 0;
-            for (int i = 0; i < n; i++) {
-                int id = (int) (meeting[i] & 0xFFFFFF);
-                long from = align(end, life.alignment());
-                long spare = offsets[id] - from - life.bytes();
-                if (spare >= 0 && spare < bestSpare) {
-                    best = from;
-                    bestSpare = spare;
+            int i = 0;
+            int j = a == b ? b.size : 0;
+            while (i < a.size || j < b.size) {
+                // The two lists as one; what is in both comes twice, which changes nothing.
+                boolean fromA = j == b.size || (i < a.size && a.keys[i] <= b.keys[j]);
+                int id = (int) ((fromA ? a.keys[i++] : b.keys[j++]) & 0xFFFFFF);
+                if (first[id] <= life.last() && life.first() <= last[id]) {
+                    long start = align(end, life.alignment());
+                    long spare = offsets[id] - start - life.bytes();
+                    if (spare >= 0 && spare < bestSpare) {
+                        best = start;
+                        bestSpare = spare;
+                    }
+                    end = Math.max(end, ends[id]);
                 }
-                end = Math.max(end, offsets[id] + lives.get(id).bytes());
             }
             return best >= 0 ? best : align(end, life.alignment());
+        }
+    }
+
+    private static final class Sorted {
+        private long[] keys = new long[8];
+        private int size;
+
+        void add(long key) {
+            int at = -Arrays.binarySearch(keys, 0, size, key) - 1;
+            if (size == keys.length) {
+                keys = Arrays.copyOf(keys, 2 * size);
+            }
+            System.arraycopy(keys, at, keys, at + 1, size - at);
+            keys[at] = key;
+            size++;
         }
     }
 }

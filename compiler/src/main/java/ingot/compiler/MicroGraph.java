@@ -40,6 +40,9 @@ record MicroGraph(
         MicroGraph plain = inference(loss, rows, spec.batchedInputs(), spec.perMicroBatchInputs(), single);
         MicroGraph whole =
                 debug.timed("differentiate", () -> differentiate(plain.graph(), plain.forward(), spec, rows, single));
+        if (!single) {
+            checkRows(whole.graph(), rows, spec);
+        }
         Graph sharded = debug.timed(
                 "shard", () -> ShardBatchSums.shard(whole.graph(), spec.batchedInputs(), rows / spec.shard()));
         debug.graph("differentiated", sharded);
@@ -153,6 +156,49 @@ record MicroGraph(
             moved.add(i < forwardValues ? i : newest[owners.get(origins.get(i))]);
         }
         return of(rows, other, forwardValues, moved, batched, perMicroBatch, single);
+    }
+
+    /// Refuses what would be the same for every micro-batch though it belongs to certain rows of the batch.
+    private static void checkRows(Graph graph, int rows, TrainingSpec spec) {
+        if (spec.perMicroBatchInputs().isEmpty() && graph.values().stream().anyMatch(MicroGraph::draws)) {
+            throw new IngotException("training: graph " + graph.name()
+                    + " draws random bits, so each micro-batch needs a key with its first row: name the key as an input"
+                    + " per micro-batch");
+        }
+        if (rows == 1) {
+            return; // one row shows nothing by its size
+        }
+        Map<Value, Integer> seeds = new java.util.HashMap<>();
+        for (Value value : graph.inputs()) {
+            if (spec.batchedInputs().contains(((Op.Input) value.op()).name())) {
+                seeds.put(value, 0);
+            }
+        }
+        BatchAxes axes = BatchAxes.of(graph, seeds, rows);
+        for (Value value : graph.values()) {
+            int axis = axes.axis(value);
+            boolean differs = switch (value.op()) {
+                case Op.Input input -> axis >= 0 && !spec.batchedInputs().contains(input.name());
+                case Op.Iota iota -> axis >= 0 && axis == iota.axis();
+                case Op.Constant constant ->
+                    axis >= 0 && constant.data().shape().rank() > 0;
+                case Op _ -> false;
+            };
+            if (differs) {
+                String scope = graph.scope(value);
+                throw new IngotException("training: " + value + " : " + value.type()
+                        + (scope.isEmpty() ? "" : " (" + scope + ")") + " = " + value.op()
+                        + " meets the rows of the batch on axis " + axis
+                        + ", but is the same for every micro-batch; make it a batched input, or use"
+                        + " train.micro-batch = batch");
+            }
+        }
+    }
+
+    private static boolean draws(Value value) {
+        return value.op() instanceof Op.RandomBits
+                || (value.op() instanceof Op.Composite composite
+                        && composite.function().definition().values().stream().anyMatch(MicroGraph::draws));
     }
 
     /// Sharding changes values one by one, except that it may transpose what a `Reduce` reads.

@@ -4,6 +4,7 @@ import ingot.ir.Graph;
 import ingot.ir.IngotException;
 import ingot.ir.Verifier;
 import java.util.List;
+import java.util.Set;
 
 /// The pipeline between the stage cut and the kernels, and the driver that runs it over one piece.
 final class Passes {
@@ -12,9 +13,10 @@ final class Passes {
     /// In this order: tiling looks for whole composites; what inlining reveals is simplified; folding needs simple
     /// operands.
     static List<Pass> pipeline(Compiler.Options options) {
+        Set<String> kept = options.keptComposites();
         return List.of(
-                new Pass("TileLogits", graph -> TileLogits.apply(graph, options.logitBytes())),
-                new Pass("InlineComposites", graph -> InlineComposites.apply(graph, options.keptComposites())),
+                new Pass("TileLogits", graph -> TileLogits.apply(graph, kept, options.logitBytes())),
+                new Pass("InlineComposites", graph -> InlineComposites.apply(graph, kept)),
                 new Pass("ExpandRandomBits", ExpandRandomBits::apply),
                 new Pass("Simplify", Simplify::apply),
                 new Pass("FoldConstants", FoldConstants::apply),

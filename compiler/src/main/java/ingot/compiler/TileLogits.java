@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /// Computes a linear cross entropy and its gradient block of rows by block of rows, so that the logits [rows, V] never
@@ -40,9 +41,12 @@ final class TileLogits {
         this.to = new GraphBuilder(graph.name());
     }
 
-    /// `limit`: bytes of logits that may exist at a time; a block has at least one shard.
-    static Graph apply(Graph graph, long limit) {
-        boolean fires = graph.values().stream().anyMatch(value -> isLarge(value, limit));
+    /// `limit`: bytes of logits that may exist at a time; a block has at least one shard. A backend that has kernels for these
+    /// functions (`kept`) tiles them itself.
+    static Graph apply(Graph graph, Set<String> kept, long limit) {
+        boolean fires = graph.values().stream()
+                .anyMatch(value -> isLarge(value, limit)
+                        && !kept.contains(((Op.Composite) value.op()).function().name()));
         return fires ? new TileLogits(graph, limit).run() : graph;
     }
 

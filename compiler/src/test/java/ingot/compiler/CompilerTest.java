@@ -148,6 +148,39 @@ class CompilerTest {
     }
 
     @Test
+    void whatBelongsToCertainRowsMustBeBatched() {
+        IntFunction<ingot.ir.Graph> position = rows -> {
+            GraphBuilder b = new GraphBuilder("rows");
+            Value y = b.matmul(b.input("x", Type.f32(rows, 3)), b.weight("w", Type.f32(3, 4)));
+            b.output("loss", b.sum(b.multiply(y, b.iota(Type.f32(rows, 4), 0)), 0, 1));
+            return b.build();
+        };
+        refused(position, "%3 : f32[2, 4]", "meets the rows of the batch on axis 0");
+        IntFunction<ingot.ir.Graph> forgotten = rows -> {
+            GraphBuilder b = new GraphBuilder("rows");
+            Value y = b.matmul(b.input("x", Type.f32(rows, 3)), b.weight("w", Type.f32(3, 4)));
+            b.output("loss", b.sum(b.multiply(y, b.input("target", Type.f32(rows, 4))), 0, 1));
+            return b.build();
+        };
+        refused(forgotten, "Input[name=target", "make it a batched input");
+        IntFunction<ingot.ir.Graph> keyless = rows -> {
+            GraphBuilder b = new GraphBuilder("rows");
+            Value y = b.matmul(b.input("x", Type.f32(rows, 3)), b.weight("w", Type.f32(3, 4)));
+            Value dropped = ingot.nn.Activations.dropout(b, y, 0.5, ingot.nn.Randomness.input(b), rows);
+            b.output("loss", b.sum(dropped, 0, 1));
+            return b.build();
+        };
+        refused(keyless, "draws random bits", "needs a key with its first row");
+    }
+
+    private static void refused(IntFunction<ingot.ir.Graph> loss, String... messages) {
+        TrainingSpec spec = new TrainingSpec(loss, "loss", 4, 2, 1, Set.of("x"), Set.of(), false, Set.of());
+        assertThatThrownBy(() -> program(spec))
+                .hasMessageContaining(messages[0])
+                .hasMessageContaining(messages[1]);
+    }
+
+    @Test
     void regularisationOfWeightsAndUnusedWeights() {
         IntFunction<ingot.ir.Graph> loss = rows -> {
             GraphBuilder b = new GraphBuilder("ridge");

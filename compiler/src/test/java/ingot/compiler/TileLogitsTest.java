@@ -24,7 +24,7 @@ class TileLogitsTest {
     void fires(int shards, int block) {
         Graph graph = graph(shards, true);
         long limit = 4L * block * TIME * CLASSES;
-        Graph tiled = TileLogits.apply(graph, limit);
+        Graph tiled = TileLogits.apply(graph, Set.of(), limit);
         assertThat(tiled.values()).noneMatch(value -> value.op() instanceof Op.Composite);
         assertThat(largest(tiled)).isEqualTo(block * TIME);
         // Loss and gradient of a block share its logits: one product for each block.
@@ -33,13 +33,13 @@ class TileLogitsTest {
                 .count();
         assertThat(products).isEqualTo((shards + block - 1) / block);
         PassTest.sameBits(graph, tiled);
-        assertThat(TileLogits.apply(tiled, limit)).isEqualTo(tiled);
+        assertThat(TileLogits.apply(tiled, Set.of(), limit)).isEqualTo(tiled);
     }
 
     @Test
     void firesForTheLossAlone() {
         Graph graph = graph(5, false);
-        Graph tiled = TileLogits.apply(graph, 4L * 2 * CLASSES);
+        Graph tiled = TileLogits.apply(graph, Set.of(), 4L * 2 * CLASSES);
         assertThat(largest(tiled)).isEqualTo(2);
         PassTest.sameBits(graph, tiled);
     }
@@ -47,13 +47,20 @@ class TileLogitsTest {
     @Test
     void doesNotFireWhenTheLogitsAreSmall() {
         Graph graph = graph(4, true);
-        assertThat(TileLogits.apply(graph, 4L * 4 * TIME * CLASSES)).isSameAs(graph);
+        assertThat(TileLogits.apply(graph, Set.of(), 4L * 4 * TIME * CLASSES)).isSameAs(graph);
+    }
+
+    @Test
+    void doesNotFireWhenTheBackendHasKernels() {
+        Graph graph = graph(4, true);
+        Set<String> kernels = Set.of("linearCrossEntropy", "linearCrossEntropyGradient");
+        assertThat(TileLogits.apply(graph, kernels, 1)).isSameAs(graph);
     }
 
     @Test
     void doesNotFireInsideOfAShard() {
         Graph graph = graph(1, true);
-        Graph same = TileLogits.apply(graph, 1);
+        Graph same = TileLogits.apply(graph, Set.of(), 1);
         assertThat(same.values()).anyMatch(value -> value.op() instanceof Op.Composite);
     }
 
