@@ -8,6 +8,9 @@ import java.lang.foreign.Arena;
 /// @param fma the same, all threads of the pool together
 /// @param copy GB/s of a vector copy loop over memory far larger than the caches, all threads, bytes read + written
 public record Peaks(double fmaPerThread, double fma, double copy) {
+    /// Takes the results, which the JIT would otherwise find useless and leave out together with the work.
+    static volatile float consumed;
+
     private static final int STEPS = 1 << 14;
     private static final int ROUNDS = 24;
     private static final long COPY_BYTES = 64L << 20;
@@ -32,7 +35,7 @@ public record Peaks(double fmaPerThread, double fma, double copy) {
         for (int round = 0; round < ROUNDS; round++) {
             long start = CpuClock.now();
             for (int i = 0; i < 16; i++) {
-                math.fmas(STEPS);
+                consumed = math.fmas(STEPS);
             }
             best = Math.max(best, 16 * math.flopsPerFmas(STEPS) / Math.max(1, CpuClock.now() - start));
         }
@@ -45,7 +48,7 @@ public record Peaks(double fmaPerThread, double fma, double copy) {
         double best = 0;
         for (int round = 0; round < ROUNDS; round++) {
             long start = System.nanoTime();
-            pool.run(tiles, (tile, worker) -> math.fmas(STEPS));
+            pool.run(tiles, (tile, worker) -> consumed = math.fmas(STEPS));
             best = Math.max(best, tiles * math.flopsPerFmas(STEPS) / (System.nanoTime() - start));
         }
         return best;
