@@ -7,6 +7,7 @@ import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
 import ingot.nn.Parameter;
 import ingot.store.Durable;
+import ingot.store.RamStore;
 import ingot.store.Safetensors;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
@@ -95,7 +96,7 @@ final class GptFiles {
     }
 
     /// Creates the weights of a model in a store and fills them from the folder.
-    static void load(Path folder, Gpt model, WeightStore store) {
+    static void load(Path folder, Gpt model, RamStore store) {
         Path path = folder.resolve("model.safetensors");
         try (Safetensors file = Safetensors.open(path)) {
             for (Parameter parameter : model.parameters()) {

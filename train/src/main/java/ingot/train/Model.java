@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
 public final class Model implements AutoCloseable {
     private final Architecture architecture;
     private final Backend backend;
-    private final WeightStore store = new RamStore();
+    private final RamStore store = new RamStore();
     private @Nullable Recipe recipe;
     private Loss loss = Loss.CROSS_ENTROPY;
     private @Nullable Trainer trainer;

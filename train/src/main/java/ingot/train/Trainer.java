@@ -9,6 +9,7 @@ import ingot.ir.Tensor;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.Profile;
+import ingot.store.RamStore;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
@@ -33,7 +34,7 @@ public final class Trainer implements AutoCloseable {
     public record StepResult(long step, float loss, float norm, double learningRate, long tokens) {}
 
     /// Prepares the first step; the store is filled with the first values of the parameters.
-    public Trainer(Task task, Recipe recipe, Backend backend, WeightStore store) {
+    public Trainer(Task task, Recipe recipe, Backend backend, RamStore store) {
         this.task = task;
         this.recipe = recipe;
         this.store = store;

@@ -105,7 +105,7 @@ public final class TrainingRun {
         Batches batches = new Batches(training.count(), train.batch(), train.seed());
         long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        try (WeightStore store = new RamStore();
+        try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(task(model, training, batches), train.recipe(steps), backend, store);
                 Evaluator evaluator = new Evaluator(model, heldOut, backend, store)) {
             Map<String, String> data = new LinkedHashMap<>();

@@ -62,7 +62,7 @@ class GptReferenceTest {
     @Test
     void greedyTokens() {
         JsonNode generation = reference.trajectory().path("generation");
-        try (WeightStore store = new RamStore()) {
+        try (RamStore store = new RamStore()) {
             GptFiles.load(reference.folder(), model, store);
             try (Decoder decoder = new Decoder(model, backend, store)) {
                 float[] logits = decoder.append(ints(generation.path("prompt")));
@@ -85,7 +85,7 @@ class GptReferenceTest {
         Recipe recipe = Recipe.of(
                         optimizer, Schedule.constant(expected.path("lr").asDouble(), 0), BATCH)
                 .withMicroBatch(microBatch);
-        try (WeightStore store = new RamStore();
+        try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(task(data), recipe, backend, store)) {
             weights.forEach((name, tensor) -> {
                 store.pin(Key.weight(name)).copyFrom(tensor.data());

@@ -12,7 +12,6 @@ import ingot.ir.Tensor;
 import ingot.nn.Initializer;
 import ingot.nn.Parameter;
 import ingot.store.RamStore;
-import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.util.HashMap;
 import java.util.List;
@@ -125,7 +124,7 @@ class OptimizerTest {
         optimizer.moments().forEach(m -> inputs.put(m, Tensor.of(Shape.of(ELEMENTS), new float[ELEMENTS])));
         optimizer.scalars(0, RATE).forEach((name, value) -> inputs.put(name, Tensor.scalar(value)));
         Map<String, Tensor> expected = Interpreter.run(optimizer.update(ELEMENTS, true), inputs, Map.of());
-        try (WeightStore store = new RamStore()) {
+        try (RamStore store = new RamStore()) {
             store.create(Key.weight("p"), parameter.type());
             store.create(Key.gradient("p"), parameter.type());
             optimizer.moments().forEach(m -> store.create(new Key("p", m), parameter.type()));

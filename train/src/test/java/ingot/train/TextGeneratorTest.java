@@ -105,7 +105,7 @@ class TextGeneratorTest {
     void decodingHasTheBitsOfTheWholeSequence() {
         int[] tokens = {5, 200, 33, 7, 99, 120, 64, 64, 3, 250, 11};
         Gpt model = GptFiles.open(run);
-        try (WeightStore store = new RamStore()) {
+        try (RamStore store = new RamStore()) {
             GptFiles.load(run, model, store);
             Map<String, Tensor> weights = new HashMap<>();
             for (WeightStore.Key key : store.keys()) {

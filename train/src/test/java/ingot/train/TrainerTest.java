@@ -25,7 +25,7 @@ class TrainerTest {
     private record Run(List<Float> losses, String digest) {}
 
     private Run run(Task task, Recipe recipe, int steps) {
-        try (WeightStore store = new RamStore();
+        try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(task, recipe, backend, store)) {
             List<Float> losses = new ArrayList<>();
             String chain = Digest.EMPTY;
@@ -81,7 +81,7 @@ class TrainerTest {
         double clip = 0.125;
         Recipe recipe =
                 Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1, 0), 8).withClip(clip);
-        try (WeightStore store = new RamStore();
+        try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(Toys.largest(8), recipe, backend, store)) {
             List<float[]> before = weights(store);
             float norm = trainer.next().norm();
@@ -110,7 +110,7 @@ class TrainerTest {
     @Test
     void lossThatIsNotFiniteNamesStepAndTensor() {
         Recipe recipe = Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1e30, 0), 4);
-        try (WeightStore store = new RamStore();
+        try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(Toys.letters(4, 6, 0), recipe, backend, store)) {
             trainer.next();
             assertThatThrownBy(() -> {
