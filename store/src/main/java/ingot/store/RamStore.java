@@ -26,7 +26,7 @@ public final class RamStore implements WeightStore {
         }
     }
 
-    @Override
+    /// Adds an array of zeros; the key is new.
     public void create(Key key, Type type) {
         if (slots.containsKey(key)) {
             throw new IngotException("store: " + key + " exists already as " + type(key));

@@ -8,8 +8,7 @@ import java.util.List;
 /// Where a model's training state lives: for every tensor its weight, its optimizer moments and its gradient.
 ///
 /// The machine holds a window of it: what is pinned is in memory, the rest may be anywhere. Callers pin what they need
-/// for a stage and
-/// release it after; they announce what comes next with `prefetch`. Nothing is durable before `commit`.
+/// for a stage and release it after; they announce what comes next with `prefetch`. Nothing is durable before `commit`.
 public interface WeightStore extends AutoCloseable {
     /// One array of the store. `part` is `weight`, `gradient`, or an optimizer's name for a moment.
     record Key(String tensor, String part) {
@@ -30,9 +29,6 @@ public interface WeightStore extends AutoCloseable {
         }
     }
 
-    /// Adds an array of zeros; the key is new.
-    void create(Key key, Type type);
-
     /// All keys in order of creation.
     List<Key> keys();
 
@@ -45,7 +41,7 @@ public interface WeightStore extends AutoCloseable {
     /// aligned.
     MemorySegment pin(Key key);
 
-    /// Ends one pin; `changed` tells that its content is new and must be kept.
+    /// Ends one pin; `changed` tells that its content is new and must be kept, which only a store in memory can.
     void release(Key key, boolean changed);
 
     /// Makes everything changed so far one durable generation. A store without durability does nothing.
