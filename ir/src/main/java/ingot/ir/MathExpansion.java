@@ -59,6 +59,12 @@ public final class MathExpansion {
         return new MathExpansion(b, op.shape()).randomBits(op, stream);
     }
 
+    /// The bits at index `inner` of row `row`, I32 of one shape, with a finished key of four I32 scalars:
+    /// `ScalarMath.randomBits`.
+    public static Value randomBits(GraphBuilder b, List<Value> key, Value row, Value inner) {
+        return new MathExpansion(b, inner.shape()).randomBits(key, row, inner);
+    }
+
     private Value unary(UnaryKind kind, Value x) {
         return switch (kind) {
             case EXP -> exp(x);
@@ -267,9 +273,14 @@ public final class MathExpansion {
                 stride *= shape.dim(axis);
             }
         }
-        Value x = pcgStart(add(spread(key[0]), inner));
-        Value y = pcgStart(add(spread(key[1]), row));
-        Value[] hash = pcgRound(x, y, spread(scalar.pcgStart(key[2])), spread(scalar.pcgStart(key[3])));
+        return randomBits(List.of(key), row, inner);
+    }
+
+    private Value randomBits(List<Value> key, Value row, Value inner) {
+        MathExpansion scalar = new MathExpansion(b, Shape.SCALAR);
+        Value x = pcgStart(add(spread(key.get(0)), inner));
+        Value y = pcgStart(add(spread(key.get(1)), row));
+        Value[] hash = pcgRound(x, y, spread(scalar.pcgStart(key.get(2))), spread(scalar.pcgStart(key.get(3))));
         return add(fold(hash[0]), mul(fold(hash[1]), fold(hash[3])));
     }
 
