@@ -14,6 +14,11 @@ public final class Nearest {
                 .min(Comparator.comparingInt((String c) -> distance(word, c)).thenComparing(c -> c));
     }
 
+    /// The same, if it may be a mistyped `word`: at most half of it, or two letters, are different.
+    public static Optional<String> close(String word, Collection<String> candidates) {
+        return to(word, candidates).filter(c -> distance(word, c) <= Math.max(2, word.length() / 2));
+    }
+
     /// Levenshtein distance.
     static int distance(String a, String b) {
         int[] row = new int[b.length() + 1];

@@ -1,5 +1,6 @@
 package ingot.train;
 
+import ingot.data.Nearest;
 import ingot.ir.IngotException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -129,9 +130,10 @@ final class Section {
     void end() {
         for (String key : values.keySet()) {
             if (!known.contains(key)) {
-                String nearest = Nearest.to(key, known);
-                throw new IngotException("configuration: unknown key " + name(key)
-                        + (nearest.isEmpty() ? "." : ", did you mean " + name(nearest) + "?") + " Known keys"
+                String hint = Nearest.close(key.replace('_', '-'), known)
+                        .map(nearest -> ", did you mean " + name(nearest) + "?")
+                        .orElse(".");
+                throw new IngotException("configuration: unknown key " + name(key) + hint + " Known keys"
                         + (path.isEmpty() ? "" : " of " + path) + ": " + String.join(", ", known));
             }
         }
