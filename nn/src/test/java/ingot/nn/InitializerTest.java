@@ -3,9 +3,13 @@ package ingot.nn;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import ingot.ir.Graph;
+import ingot.ir.Interpreter;
+import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
 import java.util.Arrays;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class InitializerTest {
@@ -57,6 +61,27 @@ class InitializerTest {
         }
         assertThat(mean).isCloseTo(0, within(0.01));
         assertThat(square).isCloseTo(0.25 / 3, within(0.005));
+    }
+
+    @Test
+    void graphsHaveTheBitsOfTheDefinition() {
+        int n = 1000;
+        for (long start : new long[] {0, 12_345, 1L << 32, (5L << 32) + 77, (1L << 40) - n}) {
+            graphHasTheBits(new Initializer.Normal(0.3), Initializer.Normal.graph(n), 0.3f, start);
+            graphHasTheBits(new Initializer.Uniform(0.7), Initializer.Uniform.graph(n), 0.7f, start);
+        }
+    }
+
+    private static void graphHasTheBits(Initializer initializer, Graph graph, float scale, long start) {
+        Map<String, Tensor> inputs = Map.of(
+                "key", Tensor.of(Shape.of(4), Initializer.key(-5, "w")),
+                "first", Tensor.scalar((int) start),
+                "row", Tensor.scalar(2 * (int) (start >>> 32)),
+                "scale", Tensor.scalar(scale));
+        Tensor found = Interpreter.run(graph, inputs, Map.of()).get("values");
+        Tensor expected = Tensor.zeros(found.type());
+        initializer.fill(expected, -5, "w", start);
+        assertThat(found.sameBits(expected)).isTrue();
     }
 
     private static float[] values(Initializer initializer, long seed, String name, long start, int n) {

@@ -5,7 +5,6 @@ import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.compiler.TrainingSpec;
 import ingot.ir.IngotException;
-import ingot.ir.Tensor;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.Profile;
@@ -40,14 +39,15 @@ public final class Trainer implements AutoCloseable {
         this.store = store;
         Optimizer optimizer = recipe.optimizer();
         Program program = Compiler.training(spec(task, recipe));
-        for (Parameter parameter : task.parameters()) {
-            String name = parameter.name();
-            store.create(Key.weight(name), parameter.type());
-            store.create(Key.gradient(name), parameter.type());
-            optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
-            MemorySegment memory = store.pin(Key.weight(name));
-            parameter.initializer().fill(Tensor.over(parameter.type(), memory), recipe.seed(), name);
-            store.release(Key.weight(name), true);
+        try (InitialValues initial = new InitialValues(task.parameters(), recipe.seed(), backend)) {
+            for (Parameter parameter : task.parameters()) {
+                String name = parameter.name();
+                store.create(Key.weight(name), parameter.type());
+                store.create(Key.gradient(name), parameter.type());
+                optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
+                initial.fill(name, 0, store.pin(Key.weight(name)));
+                store.release(Key.weight(name), true);
+            }
         }
         executor = new Executor(program, backend, store);
         updates = new DeferredUpdates(optimizer, task.parameters(), backend, store);
