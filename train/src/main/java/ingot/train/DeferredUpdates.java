@@ -1,87 +1,61 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.compiler.Buffer;
-import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.nn.Parameter;
-import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
-import ingot.store.RamStore;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 
 /// The optimizer step, applied stage by stage when the weights pass by in the next step's forward.
 ///
 /// So the exact global norm of the gradients is known before any weight changes, without a second pass over the store.
 final class DeferredUpdates implements StageUpdates, AutoCloseable {
-    private static final String SCALE = "scale";
+    /// Elements that are worked on at a time: all of most tensors.
+    private static final int CHUNK = 1 << 30;
 
     private final Optimizer optimizer;
     private final Map<String, Parameter> parameters = new LinkedHashMap<>();
     private final WeightStore store;
-    private final RamStore none = new RamStore();
-    private final Map<Rule, Executor> rules = new HashMap<>();
-    private final Map<Integer, Executor> squares = new HashMap<>();
+    private final UpdateRule rule;
+    private final GradientNorm norm;
     private final Set<String> pending = new HashSet<>();
-
-    /// Weights of equal size and decay share their code.
-    private record Rule(int elements, boolean decay) {}
 
     DeferredUpdates(Optimizer optimizer, List<Parameter> parameters, Backend backend, WeightStore store) {
         this.optimizer = optimizer;
         this.store = store;
-        Set<String> bound = new HashSet<>(Set.of("weight", "gradient"));
-        bound.addAll(optimizer.moments());
-        Map<String, String> inPlace = new HashMap<>(Map.of("weight", "weight"));
-        optimizer.moments().forEach(moment -> inPlace.put(moment, moment));
-        for (Parameter parameter : parameters) {
-            this.parameters.put(parameter.name(), parameter);
-            rules.computeIfAbsent(rule(parameter), rule -> {
-                Program program = Compiler.update(optimizer.update(rule.elements(), rule.decay()), inPlace);
-                return new Executor(program, backend, none, bound);
-            });
-            squares.computeIfAbsent(rule(parameter).elements(), elements -> {
-                Program program = Compiler.inference(Optimizer.sumOfSquares(elements));
-                return new Executor(program, backend, none, bound);
-            });
-        }
+        parameters.forEach(parameter -> this.parameters.put(parameter.name(), parameter));
+        rule = new UpdateRule(optimizer, parameters, CHUNK, backend);
+        norm = new GradientNorm(parameters, CHUNK, backend);
     }
 
-    /// The root of the sum of the squares of all gradients: per weight by blocks, over the weights one chain in
-    /// declared order.
+    /// The norm of all gradients together.
     float gradientNorm() {
-        float sum = 0;
+        norm.reset();
         for (Parameter parameter : parameters.values()) {
-            Executor executor = find(squares, rule(parameter).elements());
             Key key = Key.gradient(parameter.name());
-            executor.bind(new Buffer.Input("gradient"), store.pin(key));
-            executor.run(StageUpdates.NONE);
+            MemorySegment gradient = store.pin(key);
+            chunks(parameter)
+                    .forEach((start, elements) ->
+                            norm.add(parameter.name(), start, elements, part(gradient, start, elements)));
             store.release(key, false);
-            sum += executor.output("squares").get(ValueLayout.JAVA_FLOAT, 0);
         }
-        return (float) Math.sqrt(sum);
+        return norm.norm();
     }
 
     /// Makes the gradients in the store the pending update number `step`; each is multiplied by `scale` first.
     void pend(long step, double learningRate, float scale) {
-        Map<String, Float> scalars = new HashMap<>(optimizer.scalars(step, learningRate));
-        scalars.put(SCALE, scale);
-        for (Executor executor : rules.values()) {
-            scalars.forEach((name, value) -> executor.input(name).set(ValueLayout.JAVA_FLOAT, 0, value));
-        }
         if (!pending.isEmpty()) {
             throw new IllegalStateException("step " + step + ": no stage has applied the update of " + pending);
         }
+        rule.scalars(step, learningRate, scale);
         pending.addAll(parameters.keySet());
     }
 
@@ -97,45 +71,45 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
 
     /// Bytes of off-heap memory beside the store.
     long allocatedBytes() {
-        return rules.values().stream().mapToLong(Executor::allocatedBytes).sum()
-                + squares.values().stream().mapToLong(Executor::allocatedBytes).sum();
+        return rule.allocatedBytes() + norm.allocatedBytes();
     }
 
     private void update(String name) {
         if (!pending.remove(name)) {
             return;
         }
-        Executor executor = find(rules, rule(find(parameters, name)));
-        List<Key> changed = new ArrayList<>(List.of(Key.weight(name)));
-        optimizer.moments().forEach(moment -> changed.add(new Key(name, moment)));
-        for (Key key : changed) {
-            MemorySegment memory = store.pin(key);
-            executor.bind(new Buffer.Input(key.part()), memory);
-            executor.bind(new Buffer.Output(key.part()), memory);
-        }
-        Key gradient = Key.gradient(name);
-        executor.bind(new Buffer.Input("gradient"), store.pin(gradient));
-        executor.run(StageUpdates.NONE);
-        store.release(gradient, false);
-        changed.forEach(key -> store.release(key, true));
+        Parameter parameter = Objects.requireNonNull(parameters.get(name), name);
+        List<Key> moments = optimizer.moments().stream()
+                .map(moment -> new Key(name, moment))
+                .toList();
+        MemorySegment weight = store.pin(Key.weight(name));
+        List<MemorySegment> state = moments.stream().map(store::pin).toList();
+        MemorySegment gradient = store.pin(Key.gradient(name));
+        chunks(parameter)
+                .forEach((start, elements) -> rule.apply(
+                        elements,
+                        parameter.decay(),
+                        part(weight, start, elements),
+                        state.stream()
+                                .map(moment -> part(moment, start, elements))
+                                .toList(),
+                        part(gradient, start, elements)));
+        store.release(Key.gradient(name), false);
+        store.release(Key.weight(name), true);
+        moments.forEach(key -> store.release(key, true));
     }
 
-    private static Rule rule(Parameter parameter) {
-        return new Rule(Math.toIntExact(parameter.type().shape().elements()), parameter.decay());
+    private static Chunks chunks(Parameter parameter) {
+        return new Chunks(parameter.type().shape().elements(), CHUNK);
     }
 
-    private static <K, V> V find(Map<K, V> map, K key) {
-        V value = map.get(key);
-        if (value == null) {
-            throw new IllegalStateException("no entry for " + key);
-        }
-        return value;
+    private static MemorySegment part(MemorySegment tensor, long start, int elements) {
+        return tensor.asSlice(4 * start, 4L * elements);
     }
 
     @Override
     public void close() {
-        rules.values().forEach(Executor::close);
-        squares.values().forEach(Executor::close);
-        none.close();
+        rule.close();
+        norm.close();
     }
 }

@@ -4,9 +4,7 @@ import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
 import ingot.ir.Op.UnaryKind;
-import ingot.ir.Type;
 import ingot.ir.Value;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -195,32 +193,5 @@ public sealed interface Optimizer {
             throw new IngotException(
                     what + ": expected " + (unit ? "0 to below 1" : "at least " + low) + ", got " + value);
         }
-    }
-
-    /// The sum of squares of a gradient as a graph: `gradient` [elements] → `squares`, a scalar.
-    ///
-    /// Blocks of 4,096 are reduced by the contract's rule, then the block sums likewise: parallel, and the same bits on
-    /// any machine.
-    static Graph sumOfSquares(int elements) {
-        GraphBuilder b = new GraphBuilder("squares");
-        Value g = b.input("gradient", Type.f32(elements));
-        Value x = b.multiply(g, g);
-        b.output("squares", blockSum(b, x));
-        return b.build();
-    }
-
-    private static Value blockSum(GraphBuilder b, Value x) {
-        int n = x.shape().dim(0);
-        int block = 4096;
-        if (n <= block) {
-            return b.sum(x, 0);
-        }
-        int whole = n / block;
-        List<Value> sums = new ArrayList<>();
-        sums.add(blockSum(b, b.sum(b.reshape(b.slice(x, 0, 0, whole * block), whole, block), 1)));
-        if (whole * block < n) {
-            sums.add(b.sum(b.slice(x, 0, whole * block, n), 0));
-        }
-        return sums.stream().reduce(b::add).orElseThrow();
     }
 }

@@ -20,7 +20,6 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /// Every rule against its formula in double, and compiled as used in training.
 class OptimizerTest {
@@ -143,21 +142,6 @@ class OptimizerTest {
                     .as(part)
                     .isTrue());
         }
-    }
-
-    @ParameterizedTest
-    @ValueSource(ints = {1, 4096, 4097, 20_000})
-    void sumOfSquares(int elements) {
-        float[] values = new float[elements];
-        double exact = 0;
-        Random random = new Random(3);
-        for (int i = 0; i < elements; i++) {
-            values[i] = (float) random.nextGaussian();
-            exact += (double) values[i] * values[i];
-        }
-        Map<String, Tensor> found = Interpreter.run(
-                Optimizer.sumOfSquares(elements), Map.of("gradient", Tensor.of(Shape.of(elements), values)), Map.of());
-        assertThat((double) found.get("squares").getFloat(0)).isCloseTo(exact, within(1e-6 * exact));
     }
 
     @Test
