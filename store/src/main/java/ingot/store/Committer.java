@@ -190,6 +190,7 @@ final class Committer {
             page = end;
         }
         nanos += flush();
+        checkNothingFailed();
         Superblock root = new Superblock(store, next, crc(pageCrcs[copy]), unchecked, System.currentTimeMillis(), text);
         MemorySegment blocks = superblock.asSlice(0, root.encode(superblock));
         Blocks.write(storage, geometry.superblockPosition(root.slot()), blocks);
@@ -202,6 +203,19 @@ final class Committer {
             flushNanos += nanos;
             bytesWritten += bytes;
             ledger.release(dead);
+        } finally {
+            ledger.lock.unlock();
+        }
+    }
+
+    /// After a failed write nothing more is written, and no flush is tried again.
+    private void checkNothingFailed() throws IOException {
+        ledger.lock.lock();
+        try {
+            Throwable failure = ledger.failure();
+            if (failure != null) {
+                throw new IOException(failure.getMessage(), failure);
+            }
         } finally {
             ledger.lock.unlock();
         }

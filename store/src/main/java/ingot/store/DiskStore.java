@@ -109,10 +109,7 @@ public final class DiskStore implements WeightStore {
         this.options = options;
         geometry = file.geometry();
         layout = geometry.layout();
-        Superblock newest = root.superblock();
-        if (newest == null) {
-            throw new IllegalArgumentException("a root without superblock");
-        }
+        Superblock newest = root.whole();
         checked = options.durable() && !newest.unchecked();
         if (options.durable() && newest.unchecked()) {
             throw new IngotException(
@@ -156,6 +153,14 @@ public final class DiskStore implements WeightStore {
     /// Bytes of disk a store will use.
     public static long diskBytes(StoreLayout layout) {
         return StoreFile.header(layout, "", -1).geometry().fileBytes();
+    }
+
+    /// Writes the newest commit once more, over whatever superblock and index are not its own.
+    static void rewrite(StoreFile file, Root root) {
+        Options options = Options.of((_, _, _) -> {}, _ -> {}).withThreads(1);
+        try (DiskStore store = new DiskStore(file, root.unchecked() ? options.withDurability(false) : options, root)) {
+            store.commit();
+        }
     }
 
     private static DiskStore over(StoreFile file, Options options) {

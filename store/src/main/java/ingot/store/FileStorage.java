@@ -106,7 +106,7 @@ final class FileStorage implements Storage {
             flushAll();
             return;
         }
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofConfined()) {
             MemorySegment zeros = arena.allocate(ZEROS, Blocks.SIZE);
             for (long at = 0; at < bytes; ) {
                 long n = Math.min(ZEROS, bytes - at);

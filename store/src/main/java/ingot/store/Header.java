@@ -131,7 +131,8 @@ record Header(long store, StoreLayout layout, String identity, String created, L
 
     private static IngotException damaged(String where, String what) {
         return new IngotException("store: " + where + " is damaged: " + what
-                + "; without its header a store cannot be used, go back to an exported copy");
+                + "; without its header a store cannot be used: go back to an exported copy, or, if its creation was "
+                + "interrupted, delete it");
     }
 
     private static int checksum(MemorySegment header, int json) {

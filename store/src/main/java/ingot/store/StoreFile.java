@@ -44,8 +44,12 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
             try {
                 write(storage, header, geometry, note, options);
             } catch (IOException e) {
-                opener.delete(path);
-                free = opener.freeBytes(folder);
+                try {
+                    opener.delete(path);
+                    free = opener.freeBytes(folder);
+                } catch (IOException suppressed) {
+                    e.addSuppressed(suppressed);
+                }
                 if (free < geometry.fileBytes()) {
                     throw tooSmall(path, geometry.fileBytes(), free);
                 }
@@ -79,7 +83,7 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
             return false;
         }
         try (Storage storage = opener.open(path, false);
-                Arena arena = Arena.ofShared()) {
+                Arena arena = Arena.ofConfined()) {
             MemorySegment first = arena.allocate(Blocks.SIZE, Blocks.SIZE);
             if (storage.size() < Blocks.SIZE) {
                 return false;
@@ -102,7 +106,7 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
         if (size < Blocks.SIZE) {
             return 0;
         }
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofConfined()) {
             MemorySegment first = arena.allocate(Blocks.SIZE, Blocks.SIZE);
             Blocks.read(storage, 0, first);
             return switch (Header.kind(first)) {
@@ -119,7 +123,7 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
     private static void write(Storage storage, Header header, Geometry geometry, String note, DiskStore.Options options)
             throws IOException {
         storage.allocate(geometry.fileBytes(), done -> options.progress().at(done, geometry.fileBytes()));
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofConfined()) {
             RowTable table = new RowTable(geometry);
             MemorySegment page = arena.allocate(Blocks.SIZE, Blocks.SIZE);
             MemorySegment superblock = arena.allocate(Geometry.SUPERBLOCK_SLOT, Blocks.SIZE);
@@ -170,7 +174,7 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
     private static Header header(Storage storage, Path path) throws IOException {
         String where = path.toString();
         long size = storage.size();
-        try (Arena arena = Arena.ofShared()) {
+        try (Arena arena = Arena.ofConfined()) {
             MemorySegment first = arena.allocate(Blocks.SIZE, Blocks.SIZE);
             if (size >= Blocks.SIZE) {
                 Blocks.read(storage, 0, first);
@@ -193,16 +197,23 @@ record StoreFile(Path path, StoreLock lock, Storage storage, Header header, Geom
         }
     }
 
+    /// Both commits of the file, the newest whole one first.
+    List<Root> roots() throws IOException {
+        Root zero = Root.read(storage, header, geometry, 0);
+        Root one = Root.read(storage, header, geometry, 1);
+        return zero.usable() && (!one.usable() || zero.sequence() > one.sequence())
+                ? List.of(zero, one)
+                : List.of(one, zero);
+    }
+
     /// The newest commit whose superblock and index are whole; `warn` learns of damage to the other.
     Root newest(java.util.function.Consumer<String> warn) throws IOException {
-        Root[] roots = {Root.read(storage, header, geometry, 0), Root.read(storage, header, geometry, 1)};
-        Root best = roots[0].usable() && (!roots[1].usable() || roots[0].sequence() > roots[1].sequence())
-                ? roots[0]
-                : roots[1];
-        Root other = roots[1 - best.slot()];
+        List<Root> roots = roots();
+        Root best = roots.getFirst();
+        Root other = roots.getLast();
         if (!best.usable()) {
             throw new IngotException("store: both superblocks of " + path + " are unusable: "
-                    + String.join("; ", concat(roots[0].damage(), roots[1].damage()))
+                    + String.join("; ", concat(other.damage(), best.damage()))
                     + "; the store cannot be repaired, go back to an exported copy");
         }
         if (other.superblock() == null || (!other.usable() && other.sequence() > best.sequence())) {

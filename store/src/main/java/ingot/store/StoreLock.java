@@ -28,6 +28,8 @@ final class StoreLock implements AutoCloseable {
     // process must be refused before it opens the file.
     private static final Map<Path, String> HELD = new HashMap<>();
 
+    private static @Nullable String host; // asking for it takes milliseconds
+
     private final Path file;
     private final FileChannel channel;
 
@@ -38,14 +40,14 @@ final class StoreLock implements AutoCloseable {
 
     static StoreLock take(Path folder) {
         Path file;
-        String owner = "pid " + ProcessHandle.current().pid() + " on host " + host() + " since "
-                + Instant.now().truncatedTo(ChronoUnit.SECONDS);
         try {
             file = folder.toRealPath().resolve(FILE);
         } catch (IOException e) {
             throw new IngotException("store: no folder " + folder, e);
         }
         synchronized (HELD) {
+            String owner = "pid " + ProcessHandle.current().pid() + " on host " + host() + " since "
+                    + Instant.now().truncatedTo(ChronoUnit.SECONDS);
             String other = HELD.get(file);
             if (other != null) {
                 throw inUse(folder, other + " (this process)");
@@ -91,11 +93,16 @@ final class StoreLock implements AutoCloseable {
     }
 
     private static String host() {
-        try {
-            return InetAddress.getLocalHost().getHostName();
-        } catch (UnknownHostException e) {
-            return "unknown";
+        String known = host;
+        if (known == null) {
+            try {
+                known = InetAddress.getLocalHost().getHostName();
+            } catch (UnknownHostException e) {
+                known = "unknown";
+            }
+            host = known;
         }
+        return known;
     }
 
     static String reason(IOException e) {
