@@ -9,14 +9,14 @@ import java.util.List;
 /// Greedy by size: the largest buffer first, each at the tightest gap between those that share a moment of its life
 /// with it (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020). `lowerBound` is the
 /// most bytes alive at once: no plan can be smaller.
-record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) {
+public record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) {
     private static final long LINE = 64;
     private static final long PAGE = 4096;
     private static final long LARGE = 1 << 16;
 
     /// A buffer of `bytes` that is written at step `first` and read until step `last`, both inclusive.
-    record Life(long bytes, int first, int last) {
-        Life {
+    public record Life(long bytes, int first, int last) {
+        public Life {
             if (bytes < 0 || first > last) {
                 throw new IllegalArgumentException("life of " + bytes + " bytes from " + first + " to " + last);
             }
@@ -31,7 +31,7 @@ record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) 
         }
     }
 
-    static BufferPlan of(List<Life> lives) {
+    public static BufferPlan of(List<Life> lives) {
         if (lives.size() > 1 << 24) {
             throw new IllegalArgumentException("too many buffers: " + lives.size());
         }
@@ -57,7 +57,8 @@ record BufferPlan(List<Life> lives, long[] offsets, long peak, long lowerBound) 
         return new BufferPlan(List.copyOf(lives), offsets, align(peak, LINE), lowerBound(lives));
     }
 
-    long offset(int id) {
+    /// Where buffer `id` lies, a multiple of 64; large buffers lie at multiples of 4,096.
+    public long offset(int id) {
         return offsets[id];
     }
 

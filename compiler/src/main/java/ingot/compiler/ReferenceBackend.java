@@ -18,6 +18,11 @@ public final class ReferenceBackend implements Backend {
     }
 
     @Override
+    public Backend background() {
+        return new ReferenceBackend();
+    }
+
+    @Override
     public String describe() {
         return "reference interpreter, 1 thread";
     }

@@ -55,6 +55,11 @@ public final class CpuBackend implements Backend {
     }
 
     @Override
+    public Backend background() {
+        return new CpuBackend(new TilePool(1), lanes);
+    }
+
+    @Override
     public String describe() {
         return "cpu, " + crew.threads() + (crew.threads() == 1 ? " thread, " : " threads, ")
                 + (lanes == 1 ? "scalar code" : 32 * lanes + "-bit vectors");

@@ -106,16 +106,42 @@ public final class Safetensors implements AutoCloseable {
         }
     }
 
+    /// Gives the bytes of tensors, one at a time.
+    @FunctionalInterface
+    public interface Contents {
+        /// Hands the bytes of a tensor to `reader`; they need not stay after that.
+        void read(String name, Reader reader) throws IOException;
+    }
+
+    /// Takes the bytes of a tensor.
+    @FunctionalInterface
+    public interface Reader {
+        void accept(MemorySegment data) throws IOException;
+    }
+
     /// Writes a file atomically: a reader sees the old file or the whole new one, also after a power cut.
     public static void write(Path path, Map<String, String> metadata, SequencedMap<String, Tensor> tensors) {
+        SequencedMap<String, Type> types = new LinkedHashMap<>();
+        tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
+        write(path, metadata, types, (name, reader) -> {
+            Tensor tensor = tensors.get(name);
+            if (tensor != null) {
+                reader.accept(tensor.data());
+            }
+        });
+    }
+
+    /// The same for tensors that are not in memory together.
+    public static void write(
+            Path path, Map<String, String> metadata, SequencedMap<String, Type> tensors, Contents contents) {
         ObjectNode header = JSON.createObjectNode();
         if (!metadata.isEmpty()) {
             ObjectNode node = header.putObject("__metadata__");
             metadata.forEach(node::put);
         }
         long offset = 0;
-        for (Map.Entry<String, Tensor> entry : tensors.entrySet()) {
-            Type type = entry.getValue().type();
+        for (Map.Entry<String, Type> entry : tensors.entrySet()) {
+            Type type = entry.getValue();
             ObjectNode node = header.putObject(entry.getKey());
             node.put("dtype", type.dtype().name());
             var shape = node.putArray("shape");
@@ -141,9 +167,10 @@ public final class Safetensors implements AutoCloseable {
                     StandardOpenOption.TRUNCATE_EXISTING)) {
                 transfer(out, 0, MemorySegment.ofArray(head.array()), true);
                 long at = head.capacity();
-                for (Tensor tensor : tensors.values()) {
-                    transfer(out, at, tensor.data(), true);
-                    at += tensor.type().bytes();
+                for (Map.Entry<String, Type> tensor : tensors.entrySet()) {
+                    long start = at;
+                    contents.read(tensor.getKey(), data -> put(out, start, tensor.getKey(), tensor.getValue(), data));
+                    at += tensor.getValue().bytes();
                 }
                 out.force(true);
             }
@@ -160,6 +187,13 @@ public final class Safetensors implements AutoCloseable {
                             + "; the previous file, if any, is untouched",
                     e);
         }
+    }
+
+    private static void put(FileChannel out, long at, String name, Type type, MemorySegment data) throws IOException {
+        if (data.byteSize() != type.bytes()) {
+            throw new IllegalArgumentException(name + ": " + type.bytes() + " bytes expected, got " + data.byteSize());
+        }
+        transfer(out, at, data, true);
     }
 
     @Override
