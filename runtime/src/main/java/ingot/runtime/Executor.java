@@ -17,7 +17,6 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,18 +26,19 @@ import org.jspecify.annotations.Nullable;
 /// Walks a program: a loop over its steps, over memory planned before the first of them.
 ///
 /// All memory is allocated on construction; a run allocates nothing. One executor serves one caller at a time; the
-/// kernels use all threads of their backend. Weights and gradients are pinned in the store between the `Load` and the
-/// `Free` of their stage.
+/// kernels use all threads of their backend. Weights and gradients are in memory between the `Load` and the `Free` of
+/// their stage; a `Residency` brings them there.
 public final class Executor implements AutoCloseable {
     private final Program program;
-    private final WeightStore store;
+    private final Residency residency;
+    private final List<Visit> visits;
     private final Arena arena = Arena.ofShared();
     private final Map<String, MemorySegment> inputs = new LinkedHashMap<>();
     private final Map<String, MemorySegment> outputs = new LinkedHashMap<>();
     private final Map<Buffer, Integer> slots = new HashMap<>();
     private final List<Action> actions = new ArrayList<>();
     private final long[] base;
-    private final long activationAddress;
+    private final MemorySegment activations;
     private final long scratch;
     private final long allocatedBytes;
     private @Nullable Profile profile;
@@ -46,19 +46,17 @@ public final class Executor implements AutoCloseable {
 
     /// What a step became: everything looked up once.
     private sealed interface Action {
-        record Load(Program.Stage stage, List<Pin> pins, List<Key> next) implements Action {}
+        record Load(Visit visit, int[] slots, long[] addresses) implements Action {}
 
         record Update(Program.Stage stage) implements Action {}
 
         record Run(Kernel kernel, Backend.Executable code, int[] slots, long[] offsets, long[] addresses)
                 implements Action {}
 
-        record Free(Program.Stage stage, List<Pin> pins) implements Action {}
+        record Store(Visit visit) implements Action {}
 
-        record Commit() implements Action {}
+        record Free(Visit visit) implements Action {}
     }
-
-    private record Pin(Key key, int slot, boolean written) {}
 
     public Executor(Program program, Backend backend, WeightStore store) {
         this(program, backend, store, Set.of());
@@ -67,8 +65,22 @@ public final class Executor implements AutoCloseable {
     /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every
     /// run.
     public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
+        this(program, backend, Residency.pinned(store), bound, MemorySegment.NULL);
+    }
+
+    public Executor(Program program, Backend backend, Residency residency) {
+        this(program, backend, residency, Set.of(), MemorySegment.NULL);
+    }
+
+    /// An executor that works in the memory of another one, which is idle meanwhile; if it is too small, in its own.
+    public Executor(Program program, Backend backend, WeightStore store, Executor idle) {
+        this(program, backend, Residency.pinned(store), Set.of(), idle.activations);
+    }
+
+    private Executor(Program program, Backend backend, Residency residency, Set<String> bound, MemorySegment idle) {
         this.program = program;
-        this.store = store;
+        this.residency = residency;
+        visits = Visit.of(program);
         for (Step step : program.steps()) {
             for (Step.Operand operand : operands(step)) {
                 slots.putIfAbsent(operand.buffer(), slots.size());
@@ -79,9 +91,13 @@ public final class Executor implements AutoCloseable {
         try {
             bytes += allocate(program.inputs(), bound, inputs);
             bytes += allocate(program.outputs(), bound, outputs);
-            long activations = program.memory().activationBytes();
-            activationAddress = arena.allocate(Math.max(64, activations), 4096).address();
-            bytes += activations;
+            long needed = Math.max(64, program.memory().activationBytes());
+            if (idle.byteSize() >= needed) {
+                activations = idle;
+            } else {
+                activations = arena.allocate(needed, 4096);
+                bytes += program.memory().activationBytes();
+            }
             for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
                 base[slot.getValue()] = switch (slot.getKey()) {
                     case Buffer.Input input ->
@@ -92,7 +108,7 @@ public final class Executor implements AutoCloseable {
                         bound.contains(output.name())
                                 ? 0
                                 : find(outputs, output.name()).address();
-                    case Buffer.Activation activation -> activationAddress + activation.offset();
+                    case Buffer.Activation activation -> activations.address() + activation.offset();
                     case Buffer.Constant constant -> copy(program.constants().get(constant.index()));
                     case Buffer.Weight _, Buffer.Gradient _ -> 0;
                 };
@@ -109,6 +125,24 @@ public final class Executor implements AutoCloseable {
                     e);
         }
         allocatedBytes = bytes;
+    }
+
+    /// Bytes of off-heap memory that an executor of `program` will hold, without the store.
+    public static long bytes(Program program, Backend backend) {
+        long scratch = 0;
+        for (Step step : program.steps()) {
+            switch (step) {
+                case Step.Run run ->
+                    scratch = Math.max(scratch, backend.prepare(run.kernel()).scratchBytes());
+                case Step.Reduce reduce ->
+                    scratch = Math.max(
+                            scratch,
+                            backend.prepare(addition(reduce.elements())).scratchBytes());
+                case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> {}
+            }
+        }
+        Program.MemoryPlan memory = program.memory();
+        return memory.activationBytes() + memory.constantBytes() + memory.interfaceBytes() + scratch;
     }
 
     public Program program() {
@@ -168,35 +202,38 @@ public final class Executor implements AutoCloseable {
         return walk(StageUpdates.NONE, true);
     }
 
-    /// Whatever ends a walk early, an exception or a finding, the stages that are still loaded are released unchanged.
+    /// Whatever ends a walk early, an exception or a finding, nothing of it is kept.
     private @Nullable String walk(StageUpdates updates, boolean check) {
-        List<Pin> open = new ArrayList<>();
+        boolean complete = false;
+        residency.begin();
         try {
-            return walk(updates, check, open);
+            String found = steps(updates, check);
+            complete = found == null;
+            return found;
         } finally {
-            open.forEach(pin -> store.release(pin.key(), false));
+            if (!complete) {
+                residency.abandon();
+            }
         }
     }
 
-    private @Nullable String walk(StageUpdates updates, boolean check, List<Pin> open) {
+    private @Nullable String steps(StageUpdates updates, boolean check) {
         String stage = program.name();
         int kernels = 0;
         for (Action action : actions) {
             switch (action) {
                 case Action.Load load -> {
-                    stage = load.stage().name();
-                    for (Pin pin : load.pins()) {
-                        MemorySegment memory = store.pin(pin.key());
-                        base[pin.slot()] = memory.address();
-                        open.add(pin);
-                        if (check && !pin.written()) {
-                            String found = nonFinite(store.type(pin.key()), memory.address());
-                            if (found != null) {
-                                return "weight " + pin.key().tensor() + " " + found;
-                            }
+                    stage = load.visit().stage().name();
+                    residency.load(load.visit(), load.addresses());
+                    for (int i = 0; i < load.addresses().length; i++) {
+                        if (load.slots()[i] >= 0) {
+                            base[load.slots()[i]] = load.addresses()[i];
                         }
                     }
-                    store.prefetch(load.next());
+                    String found = check ? nonFinite(load) : null;
+                    if (found != null) {
+                        return found;
+                    }
                 }
                 case Action.Update update -> updates.update(update.stage());
                 case Action.Run run -> {
@@ -209,11 +246,8 @@ public final class Executor implements AutoCloseable {
                         }
                     }
                 }
-                case Action.Free free -> {
-                    open.removeAll(free.pins());
-                    free.pins().forEach(pin -> store.release(pin.key(), pin.written()));
-                }
-                case Action.Commit _ -> store.commit();
+                case Action.Store store -> residency.stored(store.visit());
+                case Action.Free free -> residency.free(free.visit());
             }
         }
         return null;
@@ -240,14 +274,16 @@ public final class Executor implements AutoCloseable {
     /// Prepares every step; returns the scratch bytes the hungriest kernel needs.
     private long resolve(Backend backend) {
         long scratchBytes = 0;
-        Map<Integer, List<Pin>> open = new HashMap<>();
         List<Step> steps = program.steps();
-        for (int i = 0; i < steps.size(); i++) {
-            switch (steps.get(i)) {
-                case Step.Load load -> {
-                    List<Pin> pins = pins(steps, i, load.stage());
-                    open.put(load.stage(), pins);
-                    actions.add(new Action.Load(program.stages().get(load.stage()), pins, next(steps, i)));
+        int visit = -1;
+        for (Step step : steps) {
+            switch (step) {
+                case Step.Load _ -> {
+                    List<Visit.Touch> touches = visits.get(++visit).touches();
+                    int[] touched = touches.stream()
+                            .mapToInt(touch -> slots.getOrDefault(buffer(touch.key()), -1))
+                            .toArray();
+                    actions.add(new Action.Load(visits.get(visit), touched, new long[touched.length]));
                 }
                 case Step.Update update ->
                     actions.add(new Action.Update(program.stages().get(update.stage())));
@@ -259,18 +295,11 @@ public final class Executor implements AutoCloseable {
                                     backend,
                                     addition(reduce.elements()),
                                     List.of(reduce.left(), reduce.right(), reduce.left())));
-                case Step.Store _ -> {
-                    // the gradients are released as changed by the Free of the stage
+                case Step.Store _ -> actions.add(new Action.Store(visits.get(visit)));
+                case Step.Free _ -> actions.add(new Action.Free(visits.get(visit)));
+                case Step.Commit _ -> {
+                    // the caller commits: it knows what the pending update is
                 }
-                case Step.Free free -> {
-                    List<Pin> pins = open.remove(free.stage());
-                    if (pins == null) {
-                        throw new IllegalStateException(program.name() + ": step " + i + " frees stage " + free.stage()
-                                + ", which is not loaded");
-                    }
-                    actions.add(new Action.Free(program.stages().get(free.stage()), pins));
-                }
-                case Step.Commit _ -> actions.add(new Action.Commit());
             }
         }
         return scratchBytes;
@@ -292,52 +321,8 @@ public final class Executor implements AutoCloseable {
         return slot;
     }
 
-    /// What a stage touches in the store between this `Load` and its `Free`.
-    private List<Pin> pins(List<Step> steps, int load, int stage) {
-        Set<Buffer> touched = new LinkedHashSet<>();
-        Set<Buffer> written = new LinkedHashSet<>();
-        for (String weight : program.stages().get(stage).weights()) {
-            touched.add(new Buffer.Weight(weight));
-        }
-        for (int i = load + 1; i < steps.size(); i++) {
-            Step step = steps.get(i);
-            if (step instanceof Step.Free free && free.stage() == stage) {
-                break;
-            }
-            for (Step.Operand operand : operands(step)) {
-                touched.add(operand.buffer());
-            }
-            if (step instanceof Step.Run run) {
-                run.operands()
-                        .subList(run.kernel().reads().size(), run.operands().size())
-                        .forEach(o -> written.add(o.buffer()));
-            }
-        }
-        List<Pin> pins = new ArrayList<>();
-        for (Buffer buffer : touched) {
-            Key key = switch (buffer) {
-                case Buffer.Weight weight -> Key.weight(weight.name());
-                case Buffer.Gradient gradient -> Key.gradient(gradient.weight());
-                case Buffer.Input _, Buffer.Output _, Buffer.Activation _, Buffer.Constant _ -> null;
-            };
-            Integer slot = slots.get(buffer);
-            if (key != null && slot != null) {
-                pins.add(new Pin(key, slot, written.contains(buffer)));
-            }
-        }
-        return List.copyOf(pins);
-    }
-
-    /// The weights of the stage that is loaded after step `i`.
-    private List<Key> next(List<Step> steps, int i) {
-        for (int j = i + 1; j < steps.size(); j++) {
-            if (steps.get(j) instanceof Step.Load load) {
-                return program.stages().get(load.stage()).weights().stream()
-                        .map(Key::weight)
-                        .toList();
-            }
-        }
-        return List.of();
+    private static Buffer buffer(Key key) {
+        return key.part().equals(Key.GRADIENT) ? new Buffer.Gradient(key.tensor()) : new Buffer.Weight(key.tensor());
     }
 
     private static List<Step.Operand> operands(Step step) {
@@ -354,6 +339,21 @@ public final class Executor implements AutoCloseable {
         builder.output("0", builder.add(builder.input("0", type), builder.input("1", type)));
         Layout layout = Layout.rowMajor(type);
         return new Kernel.Map(builder.build(), List.of(layout, layout), List.of(layout));
+    }
+
+    private @Nullable String nonFinite(Action.Load load) {
+        List<Visit.Touch> touches = load.visit().touches();
+        for (int i = 0; i < touches.size(); i++) {
+            Key key = touches.get(i).key();
+            Type type = program.weights().get(key.tensor());
+            if (key.part().equals(Key.WEIGHT) && type != null) {
+                String found = nonFinite(type, load.addresses()[i]);
+                if (found != null) {
+                    return "weight " + key.tensor() + " " + found;
+                }
+            }
+        }
+        return null;
     }
 
     private @Nullable String nonFinite(Action.Run run) {

@@ -1,0 +1,224 @@
+package ingot.runtime;
+
+import ingot.ir.IngotException;
+import ingot.store.DiskStore;
+import ingot.store.StoreLayout;
+import ingot.store.Transfer;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// Chunks on their way from disk to memory, several at a time, in order: read, update if one is pending, write back.
+///
+/// Not thread-safe: one thread adds and drains.
+final class ChunkPipe {
+    private static final int IN_FLIGHT = 32;
+
+    private final DiskStore store;
+    private final StoreLayout layout;
+    private final StateUpdates updates;
+    private final List<Slot> ring = new ArrayList<>();
+    private final ArrayDeque<Job> jobs = new ArrayDeque<>();
+    private int next; // slot of the ring
+    private long added;
+    private long steps;
+
+    /// Buffers for one chunk: weight, moments, gradient.
+    private static final class Slot {
+        final List<MemorySegment> buffers = new ArrayList<>();
+
+        @Nullable
+        Job job;
+
+        @Nullable
+        Transfer write;
+    }
+
+    /// Where the arrays of a chunk lie in memory: the weight, the moments in the order of the layout, the gradient;
+    /// null for what only passes through.
+    ///
+    /// @param present the memory holds the content already
+    record Home(@Nullable MemorySegment memory, boolean present) {
+        static final Home NONE = new Home(null, false);
+    }
+
+    /// A chunk whose reads are under way, or something to do after the chunks before it.
+    private record Job(
+            int tensor,
+            int chunk,
+            boolean update,
+            List<MemorySegment> memory,
+            List<Transfer> reads,
+            @Nullable Slot slot,
+            List<Transfer> writes,
+            @Nullable Runnable done) {}
+
+    /// `ring` is memory for as many chunks in flight as it has room for, at least one.
+    ChunkPipe(DiskStore store, MemorySegment ring, StateUpdates updates) {
+        this.store = store;
+        this.updates = updates;
+        layout = store.layout();
+        long chunkBytes = 4L * layout.chunkElements();
+        long slots = ring.byteSize() / slotBytes(layout);
+        if (slots < 1) {
+            throw new IllegalArgumentException(
+                    "ring of " + ring.byteSize() + " bytes, expected at least " + slotBytes(layout));
+        }
+        for (long i = 0; i < slots; i++) {
+            Slot slot = new Slot();
+            for (int part = 0; part < parts(layout); part++) {
+                slot.buffers.add(ring.asSlice((i * parts(layout) + part) * chunkBytes, chunkBytes));
+            }
+            this.ring.add(slot);
+        }
+    }
+
+    /// Bytes of the ring per chunk in flight.
+    static long slotBytes(StoreLayout layout) {
+        return 4L * layout.chunkElements() * parts(layout);
+    }
+
+    private static int parts(StoreLayout layout) {
+        return layout.moments().size() + 2;
+    }
+
+    /// So many steps are committed: chunks are at this generation, or one update behind.
+    void steps(long committed) {
+        steps = committed;
+    }
+
+    long steps() {
+        return steps;
+    }
+
+    /// True if the update of a chunk is pending; refuses a generation that cannot be.
+    boolean pending(int tensor, int chunk) {
+        long generation = store.generation(tensor, chunk);
+        if (generation != steps && generation != steps - 1) {
+            throw new IngotException("store: chunk " + chunk + " of "
+                    + layout.tensors().get(tensor).name() + " has had " + generation + " updates, expected "
+                    + (steps == 0 ? "none" : steps - 1 + " or " + steps)
+                    + "; the store is damaged, go back to a copy of the run folder");
+        }
+        return generation < steps;
+    }
+
+    /// Starts what a chunk needs: its weight into memory, its pending update.
+    ///
+    /// @param homes of the weight, the moments and the gradient
+    /// @param writes gets the write-back, if there is one; the homes stay untouched until it is done
+    void add(int tensor, int chunk, List<Home> homes, List<Transfer> writes) {
+        boolean update = pending(tensor, chunk);
+        int needed = update ? homes.size() : 1;
+        @Nullable Slot slot = null;
+        List<MemorySegment> memory = new ArrayList<>();
+        List<Transfer> reads = new ArrayList<>();
+        for (int part = 0; part < needed; part++) {
+            Home home = homes.get(part);
+            MemorySegment at = home.memory();
+            if (at == null) {
+                slot = slot == null ? slot() : slot;
+                at = slot.buffers.get(part);
+            }
+            memory.add(at);
+            if (!home.present()) {
+                reads.add(
+                        part <= layout.moments().size()
+                                ? store.read(tensor, chunk, part, at)
+                                : store.readGradient(tensor, chunk, steps, at));
+            }
+        }
+        if (!update && reads.isEmpty()) {
+            return;
+        }
+        Job job = new Job(tensor, chunk, update, memory, reads, slot, writes, null);
+        if (slot != null) {
+            slot.job = job;
+        }
+        add(job);
+    }
+
+    /// Runs `done` when everything added before is in memory.
+    void then(Runnable done) {
+        add(new Job(0, 0, false, List.of(), List.of(), null, List.of(), done));
+    }
+
+    private void add(Job job) {
+        while (jobs.size() >= IN_FLIGHT) {
+            drainOne();
+        }
+        jobs.add(job);
+        added++;
+    }
+
+    /// Finishes the oldest chunk; false if there is none.
+    boolean drainOne() {
+        Job job = jobs.poll();
+        if (job == null) {
+            return false;
+        }
+        job.reads.forEach(Transfer::await);
+        if (job.update) {
+            int moments = layout.moments().size();
+            updates.apply(
+                    layout.tensors().get(job.tensor).name(),
+                    (long) job.chunk * layout.chunkElements(),
+                    layout.elements(job.tensor, job.chunk),
+                    job.memory.getFirst(),
+                    job.memory.subList(1, 1 + moments),
+                    job.memory.getLast());
+            Transfer write = store.update(job.tensor, job.chunk, steps, job.memory.subList(0, 1 + moments));
+            job.writes.add(write);
+            if (job.slot != null) {
+                job.slot.write = write;
+            }
+        }
+        if (job.slot != null) {
+            job.slot.job = null;
+        }
+        if (job.done != null) {
+            job.done.run();
+        }
+        return true;
+    }
+
+    /// How many chunks and actions were added so far.
+    long added() {
+        return added;
+    }
+
+    /// Finishes the first `count` of everything that was ever added.
+    void drainTo(long count) {
+        while (added - jobs.size() < count && drainOne()) {}
+    }
+
+    void drain() {
+        while (drainOne()) {}
+    }
+
+    /// Gives up what was added: waits for reads that are under way, applies nothing.
+    void drop() {
+        for (Job job : jobs) {
+            job.reads.forEach(Transfer::await);
+            if (job.slot != null) {
+                job.slot.job = null;
+            }
+        }
+        jobs.clear();
+    }
+
+    private Slot slot() {
+        Slot slot = ring.get(next);
+        next = (next + 1) % ring.size();
+        while (slot.job != null) {
+            drainOne();
+        }
+        if (slot.write != null) {
+            slot.write.await();
+            slot.write = null;
+        }
+        return slot;
+    }
+}

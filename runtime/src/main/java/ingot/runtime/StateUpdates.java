@@ -1,0 +1,25 @@
+package ingot.runtime;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/// What training does with state that passes through memory.
+public interface StateUpdates {
+    /// A run begins: all gradients will be complete anew.
+    void begin();
+
+    /// Applies the pending optimizer update to elements `start`, `start` + 1, … of a weight, in place; called by the
+    /// thread that streams.
+    ///
+    /// @param moments in the order of the store's layout
+    void apply(
+            String tensor,
+            long start,
+            int elements,
+            MemorySegment weight,
+            List<MemorySegment> moments,
+            MemorySegment gradient);
+
+    /// The gradient of a weight is complete; called by the thread that runs the program, before the gradient leaves.
+    void complete(String tensor, MemorySegment gradient);
+}
