@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
+import org.jspecify.annotations.Nullable;
 
 /// Watches a training run; every method may be left out.
 public interface Callback {
@@ -31,6 +32,8 @@ public interface Callback {
     /// @param steps steps of the whole run
     /// @param gflops 6 · parameters · tokens / s, the usual count of a training step's work
     /// @param memoryBytes off-heap memory in use
+    /// @param seconds that the step took
+    /// @param stream what the step has read and written and how long it waited for the disk; null if nothing streams
     /// @param secondsLeft estimate for the remaining steps
     record StepReport(
             long step,
@@ -41,6 +44,8 @@ public interface Callback {
             double tokensPerSecond,
             double gflops,
             long memoryBytes,
+            @Nullable StreamReport stream,
+            double seconds,
             double secondsLeft) {}
 
     /// Ends a run when the held-out loss has not improved for `patience` evaluations.

@@ -46,12 +46,9 @@ public final class Estimator<P> {
         }
         try (RunLock _ = RunLock.take(folder);
                 Model model = modelFunction.apply(parameters)) {
-            String losses = restore(model);
-            float last = Float.NaN;
-            for (float loss : model.advance(inputFunction.get(), steps)) {
-                losses = Digest.append(losses, loss);
-                last = loss;
-            }
+            restore(model);
+            float last = model.advance(inputFunction.get(), steps).getLast();
+            String losses = model.trainer().losses();
             Checkpoint.save(
                     checkpoints(),
                     new Checkpoint.State(
@@ -90,19 +87,17 @@ public final class Estimator<P> {
         return model;
     }
 
-    /// Continues from the newest checkpoint; returns the digest of the losses so far.
-    private String restore(Model model) {
+    /// Continues from the newest checkpoint, if there is one.
+    private void restore(Model model) {
         Checkpoint.State described = Checkpoint.newest(checkpoints());
         if (described != null && !described.identity().equals(identity(model))) {
             throw new IngotException("estimator: " + folder + " holds a model of " + described.identity()
                     + ", this one is of " + identity(model) + "; choose another folder or the old parameters");
         }
         Checkpoint.State state = Checkpoint.load(checkpoints(), model.store(), warning -> {});
-        if (state == null) {
-            return Digest.EMPTY;
+        if (state != null) {
+            model.trainer().continueAt(state.step(), state.losses());
         }
-        model.trainer().continueAt(state.step());
-        return state.losses();
     }
 
     private Map<String, String> identity(Model model) {

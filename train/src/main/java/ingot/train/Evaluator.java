@@ -37,6 +37,14 @@ public final class Evaluator implements AutoCloseable {
         executor = new Executor(Compiler.inference(model.lossGraph(batch, text.length(), false)), backend, store);
     }
 
+    /// An evaluator in the memory of a trainer that is idle meanwhile, `rows` sequences at a time.
+    Evaluator(LanguageModel model, Sequences text, Backend backend, Trainer idle, int rows) {
+        this.text = text;
+        batch = Math.min(rows, text.count());
+        executor =
+                idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), Streamed.OPTIONS), backend);
+    }
+
     /// Measures the model of a folder: a run folder, or any Hugging Face GPT-2 folder.
     ///
     /// `source` is a corpus like `data.corpus`, with the globs `include`; if it is empty, the folder is a run and its

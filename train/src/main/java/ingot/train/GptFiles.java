@@ -1,7 +1,6 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
-import ingot.ir.Tensor;
 import ingot.ir.Type;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
@@ -12,6 +11,7 @@ import ingot.store.Safetensors;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -51,19 +51,22 @@ final class GptFiles {
         json.put("eos_token_id", endOfText);
         json.put("tie_word_embeddings", true);
         json.put("torch_dtype", "float32");
-        SequencedMap<String, Tensor> tensors = new LinkedHashMap<>();
-        for (Parameter parameter : model.parameters()) {
-            tensors.put(parameter.name(), Tensor.over(parameter.type(), store.pin(Key.weight(parameter.name()))));
-        }
+        SequencedMap<String, Type> tensors = new LinkedHashMap<>();
+        model.parameters().forEach(parameter -> tensors.put(parameter.name(), parameter.type()));
         try {
             Durable.write(
                     folder.resolve("config.json"),
                     JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json));
-            Safetensors.write(folder.resolve("model.safetensors"), Map.of("format", "pt"), tensors);
+            Safetensors.write(folder.resolve("model.safetensors"), Map.of("format", "pt"), tensors, (name, reader) -> {
+                MemorySegment weight = store.pin(Key.weight(name));
+                try {
+                    reader.accept(weight);
+                } finally {
+                    store.release(Key.weight(name), false);
+                }
+            });
         } catch (IOException e) {
             throw new IngotException("model: cannot write " + folder.resolve("config.json") + ": " + e.getMessage(), e);
-        } finally {
-            tensors.keySet().forEach(name -> store.release(Key.weight(name), false));
         }
     }
 

@@ -18,8 +18,16 @@ import tools.jackson.dataformat.yaml.YAMLMapper;
 ///
 /// @param run folder of the run
 /// @param threads threads of the backend; 0 means one per core. Never changes a bit.
+/// @param memory what the process may use, such as `1GiB`: the state is on disk and streams through it. Empty: all in
+/// memory if it fits. Never changes a bit.
 public record RunConfig(
-        String run, int threads, ModelConfig model, DataConfig data, TokenizerConfig tokenizer, TrainConfig train) {
+        String run,
+        int threads,
+        String memory,
+        ModelConfig model,
+        DataConfig data,
+        TokenizerConfig tokenizer,
+        TrainConfig train) {
     private static final YAMLMapper YAML = YAMLMapper.builder()
             .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
             .build();
@@ -28,6 +36,7 @@ public record RunConfig(
     private static final Set<String> FREE = Set.of(
             "run",
             "threads",
+            "memory",
             "train.micro-batch",
             "train.recompute",
             "train.evaluate-every",
@@ -37,6 +46,9 @@ public record RunConfig(
     public RunConfig {
         require(!run.isBlank(), "run expected a folder, got nothing");
         require(threads >= 0, "threads expected 0 (all cores) or more, got " + threads);
+        if (!memory.isEmpty()) {
+            MemoryBudget.parse(memory);
+        }
     }
 
     /// A GPT-2 shaped language model. `context` is the sequence length of training.
@@ -256,6 +268,7 @@ public record RunConfig(
     private static RunConfig read(Section root) {
         String run = root.text("run", "runs/default");
         int threads = root.integer("threads", 0);
+        String memory = root.text("memory", "");
 
         Section m = root.section("model");
         String type = m.text("type", "gpt");
@@ -309,7 +322,7 @@ public record RunConfig(
                 t.whole("log-every", 1));
         t.end();
         root.end();
-        return new RunConfig(run, threads, model, data, tokenizer, train);
+        return new RunConfig(run, threads, memory, model, data, tokenizer, train);
     }
 
     /// The whole configuration, defaults included; parses back to an equal record.
@@ -317,6 +330,7 @@ public record RunConfig(
         ObjectNode root = YAML.createObjectNode();
         root.put("run", run);
         root.put("threads", threads);
+        root.put("memory", memory);
         ObjectNode m = root.putObject("model");
         m.put("type", "gpt");
         m.put("layers", model.layers());

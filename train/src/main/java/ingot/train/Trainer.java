@@ -5,12 +5,10 @@ import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.compiler.TrainingSpec;
 import ingot.ir.IngotException;
-import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.Profile;
 import ingot.store.RamStore;
 import ingot.store.WeightStore;
-import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Set;
@@ -20,13 +18,13 @@ import org.jspecify.annotations.Nullable;
 ///
 /// A step is: apply what the step before left pending while the forward loads its stages, compute the loss and all
 /// gradients, take their global norm, and leave them pending. Everything is a function of (configuration, step): there
-/// is no other state than the store.
+/// is no other state than the store, which is in memory as a whole, or on disk.
 public final class Trainer implements AutoCloseable {
     private final Task task;
     private final Recipe recipe;
-    private final WeightStore store;
+    private final TrainingState state;
     private final Executor executor;
-    private final DeferredUpdates updates;
+    private String losses = Digest.EMPTY;
     private long step;
 
     /// What a step did.
@@ -34,23 +32,36 @@ public final class Trainer implements AutoCloseable {
 
     /// Prepares the first step; the store is filled with the first values of the parameters.
     public Trainer(Task task, Recipe recipe, Backend backend, RamStore store) {
+        this(
+                task,
+                recipe,
+                backend,
+                Compiler.training(spec(task, recipe)),
+                InMemoryState.of(task.parameters(), recipe.optimizer(), recipe.seed(), backend, store));
+    }
+
+    private Trainer(Task task, Recipe recipe, Backend backend, Program program, TrainingState state) {
         this.task = task;
         this.recipe = recipe;
-        this.store = store;
-        Optimizer optimizer = recipe.optimizer();
-        Program program = Compiler.training(spec(task, recipe));
-        try (InitialValues initial = new InitialValues(task.parameters(), recipe.seed(), backend)) {
-            for (Parameter parameter : task.parameters()) {
-                String name = parameter.name();
-                store.create(Key.weight(name), parameter.type());
-                store.create(Key.gradient(name), parameter.type());
-                optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
-                initial.fill(name, 0, store.pin(Key.weight(name)));
-                store.release(Key.weight(name), true);
-            }
+        this.state = state;
+        executor = new Executor(program, backend, state.residency());
+    }
+
+    /// A trainer whose state is on disk; continues after the last committed step.
+    ///
+    /// @param background runs updates while `backend` computes: a backend of its own, with one thread
+    public static Trainer streamed(Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
+        Program program = Compiler.training(spec(task, recipe), Streamed.OPTIONS);
+        StreamedState state = StreamedState.open(task, recipe, program, backend, background, settings);
+        try {
+            Trainer trainer = new Trainer(task, recipe, backend, program, state);
+            trainer.step = state.step();
+            trainer.losses = state.losses();
+            return trainer;
+        } catch (RuntimeException e) {
+            state.close();
+            throw e;
         }
-        executor = new Executor(program, backend, store);
-        updates = new DeferredUpdates(optimizer, task.parameters(), backend, store);
     }
 
     /// What the compiler is asked for.
@@ -71,8 +82,9 @@ public final class Trainer implements AutoCloseable {
         return executor.program();
     }
 
+    /// The arrays, for reading between two steps; nothing is pending after `flush`.
     public WeightStore store() {
-        return store;
+        return state.store();
     }
 
     /// The next step to be done; steps count from 0.
@@ -80,9 +92,35 @@ public final class Trainer implements AutoCloseable {
         return step;
     }
 
+    /// Running digest of the losses so far.
+    public String losses() {
+        return losses;
+    }
+
     /// Continues at `next`: the store holds the state after the steps before it.
-    void continueAt(long next) {
+    void continueAt(long next, String before) {
         step = next;
+        losses = before;
+    }
+
+    /// An executor of another program over this trainer's weights, in its memory, while nothing is pending.
+    Executor idle(Program other, Backend backend) {
+        return new Executor(other, backend, state.store(), executor);
+    }
+
+    /// Rows computed at a time.
+    int rows() {
+        return recipe.rows();
+    }
+
+    /// What streaming has done; nothing, if all state is in memory.
+    public StreamReport streamReport() {
+        return state.report();
+    }
+
+    /// How the state goes through memory; null if all of it is there.
+    public @Nullable StreamPlan streamPlan() {
+        return state.plan();
     }
 
     /// Does one step.
@@ -91,14 +129,15 @@ public final class Trainer implements AutoCloseable {
         if (task.keyed()) {
             fillKeys();
         }
-        executor.run(updates);
+        executor.run(state.updates());
         float loss = executor.output("loss").get(ValueLayout.JAVA_FLOAT, 0);
-        float norm = Float.isFinite(loss) ? updates.gradientNorm() : Float.NaN;
+        float norm = Float.isFinite(loss) ? state.gradientNorm() : Float.NaN;
         if (!Float.isFinite(loss) || !Float.isFinite(norm)) {
             throw notFinite(loss, norm);
         }
         double rate = recipe.schedule().at(step);
-        updates.pend(step, rate, scale(norm));
+        losses = Digest.append(losses, loss);
+        state.pend(step, rate, scale(norm), losses);
         StepResult result = new StepResult(step, loss, norm, rate, tokens);
         step++;
         return result;
@@ -106,12 +145,12 @@ public final class Trainer implements AutoCloseable {
 
     /// Applies what is pending, so that the store holds the state after the last step.
     public void flush() {
-        updates.flush();
+        state.flush();
     }
 
     /// Bytes of off-heap memory in use, the store included.
     public long memoryBytes() {
-        return executor.allocatedBytes() + updates.allocatedBytes() + store.residentBytes();
+        return executor.allocatedBytes() + state.bytes();
     }
 
     /// Starts or stops measuring every kernel of the step.
@@ -147,7 +186,7 @@ public final class Trainer implements AutoCloseable {
 
     @Override
     public void close() {
-        updates.close();
+        state.close();
         executor.close();
     }
 }

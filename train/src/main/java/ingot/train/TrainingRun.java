@@ -3,6 +3,7 @@ package ingot.train;
 import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
+import ingot.compiler.TrainingSpec;
 import ingot.data.Batches;
 import ingot.data.BytePairs;
 import ingot.data.Corpus;
@@ -33,19 +34,21 @@ import org.jspecify.annotations.Nullable;
 /// A language model trained from text into a run folder, resumable at any moment.
 ///
 /// The folder is a Hugging Face GPT-2 checkpoint (config.json, model.safetensors, tokenizer.json) beside ingot.yaml,
-/// metrics.jsonl, TensorBoard events, and `resume` with the newest checkpoints. Calling `train` again continues where
-/// the last checkpoint was.
+/// metrics.jsonl, TensorBoard events, and `resume` with the newest checkpoints, or `store` with the state itself, when
+/// it streams from disk. Calling `train` again continues where the last checkpoint was.
 public final class TrainingRun {
     private final RunConfig config;
     private final Path folder;
     private final Callback callback;
     private final Backend backend;
+    private final long machineBytes;
 
     /// What is about to be trained.
     ///
     /// @param firstStep 0, or where a resumed run continues
     /// @param trainTokens tokens of the training text
     /// @param heldOutBytes bytes of the held-out text
+    /// @param stream how the state goes through memory; null if all of it is there
     public record Summary(
             Path folder,
             long parameters,
@@ -56,17 +59,26 @@ public final class TrainingRun {
             long trainTokens,
             double bytesPerToken,
             long heldOutBytes,
-            String backend) {}
+            String backend,
+            @Nullable StreamPlan stream) {}
 
     /// How a run ended.
     ///
     /// @param finished false when it was stopped before its last step
-    /// @param digest SHA-256 of weights, moments and losses
+    /// @param digest SHA-256 of weights, moments and losses; empty for a streamed run that was stopped
     public record Outcome(
             long step, boolean finished, double loss, Evaluator.@Nullable Evaluation evaluation, String digest) {}
 
+    /// A run on a machine that has all the memory it needs.
     public TrainingRun(RunConfig config, Backend backend, Callback callback) {
+        this(config, backend, callback, Long.MAX_VALUE);
+    }
+
+    /// @param machineBytes what this process may use if the configuration does not say: if that is too little for the
+    /// whole state, the run streams
+    public TrainingRun(RunConfig config, Backend backend, Callback callback, long machineBytes) {
         this.config = config;
+        this.machineBytes = machineBytes;
         this.folder = Path.of(config.run());
         this.backend = backend;
         this.callback = callback;
@@ -105,20 +117,97 @@ public final class TrainingRun {
         Batches batches = new Batches(training.count(), train.batch(), train.seed());
         long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        try (RamStore store = new RamStore();
-                Trainer trainer = new Trainer(task(model, training, batches), train.recipe(steps), backend, store);
-                Evaluator evaluator = new Evaluator(model, heldOut, backend, store)) {
-            Map<String, String> data = new LinkedHashMap<>();
-            data.put("the training text", split.training().fingerprint());
-            data.put("the tokenizer", tokenizer.fingerprint());
-            Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
-            String losses = Digest.EMPTY;
-            if (state != null) {
-                refuse("the data", state.data(), data);
-                trainer.continueAt(state.step());
-                losses = state.losses();
+        Task task = task(model, training, batches);
+        Recipe recipe = train.recipe(steps);
+        Map<String, String> data = new LinkedHashMap<>();
+        data.put("the training text", split.training().fingerprint());
+        data.put("the tokenizer", tokenizer.fingerprint());
+        MemoryBudget budget = budget(task, recipe);
+        if (budget == null) {
+            try (RamStore store = new RamStore();
+                    Trainer trainer = new Trainer(task, recipe, backend, store)) {
+                Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
+                if (state != null) {
+                    refuse("the data", state.data(), data);
+                    trainer.continueAt(state.step(), state.losses());
+                }
+                return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, false).run();
             }
-            long parameters = count(model.parameters());
+        }
+        Streamed settings = Streamed.of(storeFolder(), budget, identity(data), callback::onWarning);
+        try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
+            return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, true).run();
+        }
+    }
+
+    /// The budget of a run that streams; null if everything is in memory: that is the user's wish, or there is enough.
+    private @Nullable MemoryBudget budget(Task task, Recipe recipe) {
+        boolean begun = Streamed.exists(storeFolder());
+        if (!begun && Checkpoint.newest(resumeFolder()) != null) {
+            if (config.memory().isEmpty()) {
+                return null;
+            }
+            throw new IngotException("run: " + folder + " was begun with its state in memory; continue it without"
+                    + " memory=" + config.memory() + ", or choose another folder with run=…");
+        }
+        if (!config.memory().isEmpty()) {
+            return MemoryBudget.of(MemoryBudget.parse(config.memory()));
+        }
+        Program.MemoryPlan plan = Compiler.training(Trainer.spec(task, recipe)).memory();
+        long whole = plan.total() + recipe.optimizer().moments().size() * plan.gradientBytes();
+        MemoryBudget machine = MemoryBudget.of(machineBytes);
+        return begun || whole > machine.available() ? machine : null;
+    }
+
+    private String identity(Map<String, String> data) {
+        StringBuilder lines = new StringBuilder();
+        config.identity()
+                .forEach((key, value) ->
+                        lines.append(key).append(": ").append(value).append('\n'));
+        data.forEach(
+                (key, value) -> lines.append(key).append(": ").append(value).append('\n'));
+        return lines.toString();
+    }
+
+    /// The part of a run that repeats.
+    private final class Loop {
+        private final Corpus.Split split;
+        private final Gpt model;
+        private final Tokenizer tokenizer;
+        private final Sequences training;
+        private final Sequences heldOut;
+        private final Trainer trainer;
+        private final Map<String, String> data;
+        private final long parameters;
+        private final long steps;
+        private final boolean streams;
+        private final Pace pace = new Pace();
+        private double loss = Double.NaN;
+        private Evaluator.@Nullable Evaluation evaluation;
+
+        Loop(
+                Corpus.Split split,
+                Gpt model,
+                Tokenizer tokenizer,
+                Sequences training,
+                Sequences heldOut,
+                Trainer trainer,
+                Map<String, String> data,
+                long steps,
+                boolean streams) {
+            this.split = split;
+            this.model = model;
+            this.tokenizer = tokenizer;
+            this.training = training;
+            this.heldOut = heldOut;
+            this.trainer = trainer;
+            this.data = data;
+            this.steps = steps;
+            this.streams = streams;
+            parameters = count(model.parameters());
+        }
+
+        Outcome run() {
             callback.onStart(new Summary(
                     folder,
                     parameters,
@@ -129,60 +218,24 @@ public final class TrainingRun {
                     training.tokens(),
                     training.bytesPerToken(),
                     heldOut.targetBytes(),
-                    backend.describe()));
+                    backend.describe(),
+                    trainer.streamPlan()));
             write("ingot.yaml", config.toYaml());
             try (Metrics metrics = new Metrics(folder, trainer.step())) {
-                return new Loop(model, tokenizer, trainer, evaluator, metrics, data, parameters, steps, losses).run();
+                return run(metrics);
             }
         }
-    }
 
-    /// The part of a run that repeats.
-    private final class Loop {
-        private final Gpt model;
-        private final Tokenizer tokenizer;
-        private final Trainer trainer;
-        private final Evaluator evaluator;
-        private final Metrics metrics;
-        private final Map<String, String> data;
-        private final long parameters;
-        private final long steps;
-        private final Pace pace = new Pace();
-        private String losses;
-        private double loss = Double.NaN;
-        private Evaluator.@Nullable Evaluation evaluation;
-
-        Loop(
-                Gpt model,
-                Tokenizer tokenizer,
-                Trainer trainer,
-                Evaluator evaluator,
-                Metrics metrics,
-                Map<String, String> data,
-                long parameters,
-                long steps,
-                String losses) {
-            this.model = model;
-            this.tokenizer = tokenizer;
-            this.trainer = trainer;
-            this.evaluator = evaluator;
-            this.metrics = metrics;
-            this.data = data;
-            this.parameters = parameters;
-            this.steps = steps;
-            this.losses = losses;
-        }
-
-        Outcome run() {
+        private Outcome run(Metrics metrics) {
             RunConfig.TrainConfig train = config.train();
             long saved = trainer.step();
             boolean already = saved >= steps;
             boolean stopped = callback.stop();
             while (trainer.step() < steps && !stopped) {
-                step();
+                step(metrics);
                 long done = trainer.step();
                 if (due(train.evaluateEvery(), done) && done < steps) {
-                    evaluate(true);
+                    evaluate(metrics);
                 }
                 stopped = callback.stop();
                 if (due(train.checkpointEvery(), done) && done < steps && !stopped) {
@@ -190,23 +243,30 @@ public final class TrainingRun {
                     saved = done;
                 }
             }
-            if (trainer.step() > saved || trainer.step() == 0) {
+            boolean finished = trainer.step() >= steps;
+            // on disk every step is saved already; the model is written when it is finished
+            if (streams ? finished && !already : trainer.step() > saved || trainer.step() == 0) {
                 save();
             }
-            boolean finished = trainer.step() >= steps;
             if (finished) {
-                evaluate(!already);
+                evaluate(already ? null : metrics);
+            }
+            if (streams && !finished) {
+                return new Outcome(trainer.step(), false, loss, evaluation, "");
             }
             trainer.flush();
-            return new Outcome(trainer.step(), finished, loss, evaluation, Digest.of(trainer.store(), losses));
+            return new Outcome(
+                    trainer.step(), finished, loss, evaluation, Digest.of(trainer.store(), trainer.losses()));
         }
 
-        private void step() {
+        private void step(Metrics metrics) {
             long start = System.nanoTime();
+            StreamReport before = trainer.streamReport();
             Trainer.StepResult result = trainer.next();
             loss = result.loss();
-            losses = Digest.append(losses, result.loss());
-            pace.add(result.tokens(), System.nanoTime() - start);
+            long nanoseconds = System.nanoTime() - start;
+            pace.add(result.tokens(), nanoseconds);
+            StreamReport stream = streams ? trainer.streamReport().minus(before) : null;
             long done = trainer.step();
             double rate = pace.perSecond();
             double gflops = 6.0 * parameters * rate / 1e9;
@@ -217,6 +277,13 @@ public final class TrainingRun {
                 values.put("learning-rate", result.learningRate());
                 values.put("tokens-per-second", rate);
                 values.put("gflops", gflops);
+                if (stream != null) {
+                    values.put("read-bytes", (double) stream.readBytes());
+                    values.put("written-bytes", (double) stream.writtenBytes());
+                    values.put("read-stall", stream.readStall());
+                    values.put("write-stall", stream.writeStall());
+                    values.put("commit-stall", stream.commitStall());
+                }
                 metrics.write(done, values);
             }
             callback.onStep(new Callback.StepReport(
@@ -228,16 +295,23 @@ public final class TrainingRun {
                     rate,
                     gflops,
                     trainer.memoryBytes(),
+                    stream,
+                    nanoseconds / 1e9,
                     (steps - done) * (double) result.tokens() / rate));
         }
 
-        private void evaluate(boolean record) {
+        private void evaluate(@Nullable Metrics metrics) {
             trainer.flush();
-            Evaluator.Evaluation result =
-                    evaluator.run(() -> false, done -> callback.onPhase("evaluating", done, evaluator.sequences()));
+            Evaluator.Evaluation result;
+            try (Evaluator evaluator = streams
+                    ? new Evaluator(model, heldOut, backend, trainer, trainer.rows())
+                    : new Evaluator(model, heldOut, backend, trainer.store())) {
+                result =
+                        evaluator.run(() -> false, done -> callback.onPhase("evaluating", done, evaluator.sequences()));
+            }
             evaluation = result;
             callback.onEvaluate(trainer.step(), result);
-            if (!record) {
+            if (metrics == null) {
                 return;
             }
             Map<String, Double> values = new LinkedHashMap<>();
@@ -250,10 +324,13 @@ public final class TrainingRun {
         private void save() {
             trainer.flush();
             WeightStore store = trainer.store();
-            Checkpoint.save(
-                    resumeFolder(),
-                    new Checkpoint.State(trainer.step(), config.identity(), data, Digest.of(store, losses), losses),
-                    store);
+            if (!streams) {
+                String losses = trainer.losses();
+                Checkpoint.save(
+                        resumeFolder(),
+                        new Checkpoint.State(trainer.step(), config.identity(), data, Digest.of(store, losses), losses),
+                        store);
+            }
             GptFiles.save(folder, model, tokenizer.endOfText(), store);
             callback.onCheckpoint(trainer.step());
         }
@@ -281,10 +358,28 @@ public final class TrainingRun {
 
     /// The program of one training step; needs no data.
     public static Program program(RunConfig config, Gpt model) {
+        return Compiler.training(spec(config, model));
+    }
+
+    /// The program of one step of a run that streams; needs no data.
+    public static Program streamedProgram(RunConfig config, Gpt model) {
+        return Compiler.training(spec(config, model), Streamed.OPTIONS);
+    }
+
+    /// How such a run would go through the memory of a budget; needs no data.
+    public static StreamPlan plan(RunConfig config, Gpt model, Program program, Backend backend, MemoryBudget budget) {
+        return StreamPlan.of(
+                program,
+                model.parameters(),
+                config.train().rule(),
+                backend,
+                Streamed.of(Path.of(config.run()), budget, "", warning -> {}));
+    }
+
+    private static TrainingSpec spec(RunConfig config, Gpt model) {
         RunConfig.TrainConfig train = config.train();
         Task task = task(model, config.model().context(), (step, executor) -> 0);
-        return Compiler.training(Trainer.spec(
-                task, train.recipe(Math.max(1, Math.max(train.steps(), train.warmup())))));
+        return Trainer.spec(task, train.recipe(Math.max(1, Math.max(train.steps(), train.warmup()))));
     }
 
     /// Next-token prediction over packed sequences.
@@ -373,6 +468,10 @@ public final class TrainingRun {
         } catch (IOException e) {
             throw new IngotException("run: cannot write " + folder.resolve(name) + ": " + e.getMessage(), e);
         }
+    }
+
+    private Path storeFolder() {
+        return folder.resolve("store");
     }
 
     private Path resumeFolder() {

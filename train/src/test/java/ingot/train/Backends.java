@@ -8,9 +8,15 @@ import ingot.cpu.TilePool;
 final class Backends {
     private static final Backend TESTED = new CpuBackend(new TilePool(2));
 
+    private static final Backend BACKGROUND = TESTED.background();
+
     private Backends() {}
 
     static Backend tested() {
         return TESTED;
+    }
+
+    static Backend background() {
+        return BACKGROUND;
     }
 }

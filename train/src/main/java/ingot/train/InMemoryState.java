@@ -1,0 +1,81 @@
+package ingot.train;
+
+import ingot.compiler.Backend;
+import ingot.nn.Parameter;
+import ingot.runtime.Residency;
+import ingot.runtime.StageUpdates;
+import ingot.store.RamStore;
+import ingot.store.WeightStore;
+import ingot.store.WeightStore.Key;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/// Training state that is in memory as a whole. The caller owns the store.
+record InMemoryState(RamStore ram, DeferredUpdates deferred) implements TrainingState {
+
+    /// Creates the arrays of the parameters in a store and fills the weights with their first values.
+    static InMemoryState of(
+            List<Parameter> parameters, Optimizer optimizer, long seed, Backend backend, RamStore store) {
+        try (InitialValues initial = new InitialValues(parameters, seed, backend)) {
+            for (Parameter parameter : parameters) {
+                String name = parameter.name();
+                store.create(Key.weight(name), parameter.type());
+                store.create(Key.gradient(name), parameter.type());
+                optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
+                initial.fill(name, 0, store.pin(Key.weight(name)));
+                store.release(Key.weight(name), true);
+            }
+        }
+        return new InMemoryState(store, new DeferredUpdates(optimizer, parameters, backend, store));
+    }
+
+    @Override
+    public Residency residency() {
+        return Residency.pinned(ram);
+    }
+
+    @Override
+    public StageUpdates updates() {
+        return deferred;
+    }
+
+    @Override
+    public float gradientNorm() {
+        return deferred.gradientNorm();
+    }
+
+    @Override
+    public void pend(long step, double learningRate, float scale, String losses) {
+        deferred.pend(step, learningRate, scale);
+    }
+
+    @Override
+    public void flush() {
+        deferred.flush();
+    }
+
+    @Override
+    public WeightStore store() {
+        return ram;
+    }
+
+    @Override
+    public @Nullable StreamPlan plan() {
+        return null;
+    }
+
+    @Override
+    public StreamReport report() {
+        return StreamReport.NONE;
+    }
+
+    @Override
+    public long bytes() {
+        return deferred.allocatedBytes() + ram.residentBytes();
+    }
+
+    @Override
+    public void close() {
+        deferred.close();
+    }
+}

@@ -1,0 +1,243 @@
+package ingot.train;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Program;
+import ingot.ir.IngotException;
+import ingot.nn.Parameter;
+import ingot.runtime.Residency;
+import ingot.runtime.StageUpdates;
+import ingot.runtime.StateUpdates;
+import ingot.runtime.Streaming;
+import ingot.runtime.Visit;
+import ingot.store.DiskStore;
+import ingot.store.StoreLayout;
+import ingot.store.WeightStore;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import tools.jackson.core.JacksonException;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.json.JsonMapper;
+
+/// Training state that is on disk and passes through a window of memory. The store is the checkpoint: every step
+/// commits.
+final class StreamedState implements TrainingState {
+    private static final JsonMapper JSON = JsonMapper.builder().build();
+    private static final long PAGE = 4096;
+
+    private final StreamPlan plan;
+    private final Arena arena = Arena.ofShared();
+    private final DiskStore store;
+    private final InitialValues initial;
+    private final Updates updates;
+    private final Streaming streaming;
+    private Note note;
+    private long commitNanos;
+
+    /// What a commit says about the steps before it.
+    ///
+    /// @param steps committed steps
+    /// @param learningRate and `scale`: of the pending update, number `steps` − 1
+    /// @param losses digest of the losses so far
+    private record Note(long steps, double learningRate, float scale, String losses) {
+        String json() {
+            return JSON.writeValueAsString(JSON.createObjectNode()
+                    .put("steps", steps)
+                    .put("learning-rate", learningRate)
+                    .put("scale", (double) scale)
+                    .put("losses", losses));
+        }
+
+        static Note of(String json) {
+            try {
+                JsonNode node = JSON.readTree(json);
+                return new Note(
+                        node.required("steps").asLong(),
+                        node.required("learning-rate").asDouble(),
+                        (float) node.required("scale").asDouble(),
+                        node.required("losses").asString());
+            } catch (JacksonException e) {
+                throw new IngotException("store: its note is no state of a training run: " + json, e);
+            }
+        }
+    }
+
+    /// The optimizer and the gradient norm, chunk by chunk.
+    private record Updates(Map<String, Parameter> parameters, UpdateRule rule, GradientNorm norm, int chunk)
+            implements StateUpdates {
+        @Override
+        public void begin() {
+            norm.reset();
+        }
+
+        @Override
+        public void apply(
+                String tensor,
+                long start,
+                int elements,
+                MemorySegment weight,
+                List<MemorySegment> moments,
+                MemorySegment gradient) {
+            Parameter parameter = Objects.requireNonNull(parameters.get(tensor), tensor);
+            rule.apply(elements, parameter.decay(), weight, moments, gradient);
+        }
+
+        @Override
+        public void complete(String tensor, MemorySegment gradient) {
+            new Chunks(gradient.byteSize() / Float.BYTES, chunk)
+                    .forEach((start, elements) -> norm.add(
+                            tensor,
+                            start,
+                            elements,
+                            gradient.asSlice(Float.BYTES * start, (long) Float.BYTES * elements)));
+        }
+    }
+
+    private StreamedState(
+            StreamPlan plan,
+            List<Parameter> parameters,
+            Recipe recipe,
+            List<Visit> visits,
+            Backend backend,
+            Backend background,
+            Streamed settings) {
+        this.plan = plan;
+        StoreLayout layout = plan.layout();
+        initial = new InitialValues(parameters, recipe.seed(), background.background());
+        Map<String, Parameter> byName = new LinkedHashMap<>();
+        parameters.forEach(parameter -> byName.put(parameter.name(), parameter));
+        updates = new Updates(
+                byName,
+                new UpdateRule(recipe.optimizer(), parameters, layout.chunkElements(), background),
+                new GradientNorm(parameters, layout.chunkElements(), backend),
+                layout.chunkElements());
+        try {
+            MemorySegment window = arena.allocate(plan.window().bytes(), PAGE);
+            MemorySegment ring = arena.allocate(plan.ringBytes(), PAGE);
+            store = store(layout, window, settings);
+            streaming = new Streaming(visits, plan.window(), store, window, ring, updates);
+        } catch (RuntimeException e) {
+            closeMemory();
+            throw e;
+        } catch (OutOfMemoryError e) {
+            closeMemory();
+            throw new IngotException(
+                    "memory: the machine does not have the "
+                            + (plan.window().bytes() + plan.ringBytes() >> 20) + " MiB that the budget plans; give a"
+                            + " smaller one with --memory",
+                    e);
+        }
+        note = Note.of(store.note());
+        continueFrom(note);
+    }
+
+    /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time and no disk.
+    static StreamedState open(
+            Task task, Recipe recipe, Program program, Backend backend, Backend background, Streamed settings) {
+        StreamPlan plan = StreamPlan.of(program, task.parameters(), recipe.optimizer(), backend, settings);
+        return new StreamedState(plan, task.parameters(), recipe, Visit.of(program), backend, background, settings);
+    }
+
+    private DiskStore store(StoreLayout layout, MemorySegment window, Streamed settings) {
+        DiskStore.Options options = DiskStore.Options.of(initial, settings.warn())
+                .withWindow(window)
+                .withDurability(settings.durable());
+        return Streamed.exists(settings.folder())
+                ? DiskStore.open(settings.folder(), layout, settings.identity(), options)
+                : DiskStore.create(
+                        settings.folder(),
+                        layout,
+                        settings.identity(),
+                        new Note(0, 0, 1, Digest.EMPTY).json(),
+                        options);
+    }
+
+    /// The next step to be done.
+    long step() {
+        return note.steps();
+    }
+
+    String losses() {
+        return note.losses();
+    }
+
+    @Override
+    public StreamPlan plan() {
+        return plan;
+    }
+
+    @Override
+    public StreamReport report() {
+        DiskStore.Statistics disk = store.statistics();
+        return new StreamReport(
+                disk.bytesRead(),
+                disk.bytesWritten(),
+                streaming.readStall() / 1e9,
+                streaming.writeStall() / 1e9,
+                commitNanos / 1e9);
+    }
+
+    private void continueFrom(Note newest) {
+        note = newest;
+        streaming.committed(note.steps());
+        updates.rule().scalars(note.steps() - 1, note.learningRate(), note.scale());
+    }
+
+    @Override
+    public Residency residency() {
+        return streaming;
+    }
+
+    @Override
+    public StageUpdates updates() {
+        return StageUpdates.NONE;
+    }
+
+    @Override
+    public float gradientNorm() {
+        return updates.norm().norm();
+    }
+
+    @Override
+    public void pend(long step, double learningRate, float scale, String losses) {
+        Note next = new Note(step + 1, learningRate, scale, losses);
+        long start = System.nanoTime();
+        store.commit(next.json());
+        commitNanos += System.nanoTime() - start;
+        continueFrom(next);
+    }
+
+    @Override
+    public void flush() {
+        streaming.flush();
+        store.commit(note.json());
+        streaming.park();
+    }
+
+    @Override
+    public WeightStore store() {
+        return store;
+    }
+
+    @Override
+    public long bytes() {
+        return plan.window().bytes() + plan.ringBytes();
+    }
+
+    @Override
+    public void close() {
+        streaming.close();
+        store.close();
+        closeMemory();
+    }
+
+    private void closeMemory() {
+        updates.rule().close();
+        updates.norm().close();
+        initial.close();
+        arena.close();
+    }
+}

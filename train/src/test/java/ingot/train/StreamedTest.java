@@ -1,0 +1,142 @@
+package ingot.train;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import ingot.compiler.Backend;
+import ingot.ir.IngotException;
+import ingot.store.RamStore;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/// Training with the state on disk is training: the same bits at any budget, stopped or not.
+class StreamedTest {
+    private static final int CHUNK = 4096;
+    private static final int STEPS = 5;
+    private static final Optimizer ADAMW = Optimizer.AdamW.DEFAULT;
+
+    private final Backend backend = Backends.tested();
+    private int plans;
+
+    @TempDir
+    Path folder;
+
+    private static Recipe recipe() {
+        return Recipe.of(ADAMW, Schedule.cosine(0.01, 2, STEPS, 0), 4).withClip(1);
+    }
+
+    private record Run(List<Float> losses, String digest) {}
+
+    private Run inMemory(Task task, Recipe recipe) {
+        try (RamStore store = new RamStore();
+                Trainer trainer = new Trainer(task, recipe, backend, store)) {
+            return finish(trainer, new ArrayList<>());
+        }
+    }
+
+    private static Run finish(Trainer trainer, List<Float> losses) {
+        while (trainer.step() < STEPS) {
+            losses.add(trainer.next().loss());
+        }
+        trainer.flush();
+        return new Run(losses, Digest.of(trainer.store(), trainer.losses()));
+    }
+
+    private Streamed settings(String name, long bytes) {
+        return new Streamed(folder.resolve(name), MemoryBudget.offHeap(bytes), "toy: 1\n", CHUNK, true, warning -> {});
+    }
+
+    private Trainer open(String name, long bytes, Task task, Recipe recipe) {
+        return Trainer.streamed(task, recipe, backend, Backends.background(), settings(name, bytes));
+    }
+
+    private long least(Task task, Recipe recipe) {
+        return plan("plan" + plans++, 1L << 30, task, recipe).leastBytes();
+    }
+
+    private StreamPlan plan(String name, long bytes, Task task, Recipe recipe) {
+        try (Trainer trainer = open(name, bytes, task, recipe)) {
+            StreamPlan plan = trainer.streamPlan();
+            assertThat(plan).isNotNull();
+            return plan;
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, false", "1, false", "2, true", "4, true"})
+    void anyBudgetHasTheBitsOfMemory(int microBatch, boolean recompute) {
+        Task task = Toys.letters(4, 6, 0.1);
+        Recipe recipe = recipe().withMicroBatch(microBatch).withRecompute(recompute);
+        Run expected = inMemory(task, recipe());
+        long least = least(task, recipe);
+        long all = plan("all", 1L << 30, task, recipe).totalBytes();
+        for (long bytes : new long[] {least, least + (all - least) / 5, least + (all - least) / 2, all, 2 * all}) {
+            try (Trainer trainer = open("b" + bytes, bytes, task, recipe)) {
+                assertThat(finish(trainer, new ArrayList<>()))
+                        .describedAs("%d bytes", bytes)
+                        .isEqualTo(expected);
+            }
+        }
+    }
+
+    @Test
+    void everyOptimizerStreams() {
+        for (Optimizer optimizer : List.of(
+                new Optimizer.Sgd(0, 0.1),
+                new Optimizer.Sgd(0.9, 0),
+                new Optimizer.Adam(0.9, 0.999, 1e-8, 0),
+                new Optimizer.Lion(0.9, 0.99, 0.1))) {
+            Recipe recipe = Recipe.of(optimizer, Schedule.constant(0.01, 0), 4);
+            Task task = Toys.letters(4, 6, 0);
+            try (Trainer trainer = open("o" + optimizer, least(task, recipe), task, recipe)) {
+                assertThat(finish(trainer, new ArrayList<>())).isEqualTo(inMemory(task, recipe));
+            }
+        }
+    }
+
+    @Test
+    void closedAfterAnyStepItContinues() {
+        Task task = Toys.letters(4, 6, 0.1);
+        Run expected = inMemory(task, recipe());
+        long least = least(task, recipe());
+        List<Float> losses = new ArrayList<>();
+        for (int step = 0; step < STEPS; step++) {
+            try (Trainer trainer = open("stopped", least * (1 + step % 2), task, recipe())) {
+                assertThat(trainer.step()).isEqualTo(step);
+                losses.add(trainer.next().loss());
+                if (step % 2 == 1) {
+                    trainer.flush();
+                }
+            }
+        }
+        try (Trainer trainer = open("stopped", least, task, recipe())) {
+            assertThat(finish(trainer, losses)).isEqualTo(expected);
+        }
+    }
+
+    @Test
+    void refusesTooSmallABudgetAndSaysWhatWouldDo() {
+        Task task = Toys.letters(4, 6, 0);
+        long least = least(task, recipe());
+        assertThatThrownBy(() -> open("small", least - 1, task, recipe()))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("needs at least " + Math.ceilDiv(least, 1L << 20) + " MiB");
+        assertThat(folder.resolve("small")).doesNotExist();
+    }
+
+    @Test
+    void refusesTheStoreOfAnotherRun() {
+        Task task = Toys.letters(4, 6, 0);
+        open("run", 1L << 30, task, recipe()).close();
+        Streamed other = new Streamed(
+                folder.resolve("run"), MemoryBudget.offHeap(1L << 30), "toy: 2\n", CHUNK, true, warning -> {});
+        assertThatThrownBy(() -> Trainer.streamed(task, recipe(), backend, Backends.background(), other))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("'toy: 1', expected 'toy: 2'");
+    }
+}
