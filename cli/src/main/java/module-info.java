@@ -5,6 +5,8 @@ module ingot.cli {
     requires ingot.compiler;
     requires ingot.cpu;
     requires ingot.data;
+    requires ingot.runtime;
+    requires ingot.store;
     requires ingot.train;
     requires info.picocli;
     requires java.management;

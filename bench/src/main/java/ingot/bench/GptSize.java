@@ -17,7 +17,9 @@ enum GptSize {
     /// GPT 11M: 6 layers of width 384, 16 × 256 tokens.
     SMALL(2048, 6, 384, 6, 16, 256),
     /// GPT-2 124M, 4 × 256 tokens.
-    GPT2(50257, 12, 768, 12, 4, 256);
+    GPT2(50257, 12, 768, 12, 4, 256),
+    /// GPT 0.2B: 16 layers of width 1024, 4 × 256 tokens.
+    MEDIUM(8192, 16, 1024, 16, 4, 256);
 
     final int vocabulary;
     final int layers;
@@ -51,7 +53,15 @@ enum GptSize {
     }
 
     Task task() {
-        Gpt model = model();
+        return task(batch);
+    }
+
+    /// The job with another number of sequences per step.
+    Task task(int rows) {
+        return task(model(), rows);
+    }
+
+    private Task task(Gpt model, int sequences) {
         return new Task(
                 model.parameters(),
                 rows -> model.lossGraph(rows, time, false),
@@ -61,7 +71,7 @@ enum GptSize {
                     MemorySegment tokens = executor.input("tokens");
                     MemorySegment targets = executor.input("targets");
                     long state = step * 0x9E3779B97F4A7C15L + 1;
-                    for (long i = 0; i < (long) batch * time; i++) {
+                    for (long i = 0; i < (long) sequences * time; i++) {
                         state = state * 6364136223846793005L + 1442695040888963407L;
                         tokens.setAtIndex(
                                 ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
@@ -69,14 +79,18 @@ enum GptSize {
                         targets.setAtIndex(
                                 ValueLayout.JAVA_INT, i, (int) Long.remainderUnsigned(state >>> 20, vocabulary));
                     }
-                    executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1f / (batch * time));
-                    return (long) batch * time;
+                    executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1f / (sequences * time));
+                    return (long) sequences * time;
                 });
     }
 
     /// AdamW at a constant rate, clipped: everything a real run does.
     Recipe recipe(int microBatch) {
-        return Recipe.of(Optimizer.AdamW.DEFAULT, Schedule.constant(1e-3, 0), batch)
+        return recipe(batch, microBatch);
+    }
+
+    Recipe recipe(int sequences, int microBatch) {
+        return Recipe.of(Optimizer.AdamW.DEFAULT, Schedule.constant(1e-3, 0), sequences)
                 .withMicroBatch(microBatch)
                 .withClip(1);
     }

@@ -13,6 +13,7 @@ import picocli.CommandLine;
             MapBenchmark.class,
             TrainBenchmark.class,
             ProfileBenchmark.class,
+            StreamBenchmark.class,
             BitsBenchmark.class,
             CompileBenchmark.class
         })

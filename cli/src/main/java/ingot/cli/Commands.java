@@ -15,6 +15,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Eval(screen);
         } else if (type == Explain.class) {
             command = new Explain(screen);
+        } else if (type == Plan.class) {
+            command = new Plan(screen);
         } else if (type == Doctor.class) {
             command = new Doctor(screen);
         } else {

@@ -92,7 +92,8 @@ final class Explain implements Callable<Integer> {
         return 0;
     }
 
-    private static int vocabulary(RunConfig config) {
+    /// The size of the vocabulary, as configured or as the configured file has it.
+    static int vocabulary(RunConfig config) {
         if (config.tokenizer().file().isEmpty()) {
             return config.tokenizer().vocabulary();
         }

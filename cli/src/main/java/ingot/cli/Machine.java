@@ -75,6 +75,12 @@ final class Machine {
         return OptionalLong.empty();
     }
 
+    /// Memory that a process may take now without pushing others out; unlimited if unknown.
+    long available() {
+        long free = memory("MemAvailable").orElse(Long.MAX_VALUE);
+        return Math.min(free, memoryLimit().orElse(Long.MAX_VALUE));
+    }
+
     /// A line of /proc/meminfo in bytes: `MemTotal`, `MemAvailable`.
     OptionalLong memory(String name) {
         return lines("proc/meminfo").stream()

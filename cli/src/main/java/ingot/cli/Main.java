@@ -45,7 +45,15 @@ import picocli.CommandLine.ParameterException;
             "",
             "`ingot bench` measures speed; it is a module of its own."
         },
-        subcommands = {Train.class, Generate.class, Eval.class, Explain.class, Doctor.class, HelpCommand.class})
+        subcommands = {
+            Train.class,
+            Generate.class,
+            Eval.class,
+            Explain.class,
+            Plan.class,
+            Doctor.class,
+            HelpCommand.class
+        })
 public final class Main implements Runnable {
     static final int FAILED = 1;
     static final int WRONG_USAGE = 2;

@@ -12,7 +12,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /// `ingot train`.
@@ -35,6 +37,7 @@ import picocli.CommandLine.Parameters;
             "Examples:",
             "  ingot train examples/quickstart.yaml",
             "  ingot train examples/quickstart.yaml train.steps=200 run=runs/short",
+            "  ingot train examples/gpt-124m.yaml --memory 1GiB",
             "  ingot train examples/quickstart.yaml data.corpus=notes run=runs/notes"
         })
 final class Train implements Callable<Integer> {
@@ -54,27 +57,46 @@ final class Train implements Callable<Integer> {
             description = "Settings that win over the file, such as train.steps=200.")
     private List<String> overrides = List.of();
 
+    @Option(
+            names = "--memory",
+            paramLabel = "SIZE",
+            description = {
+                "What this process may use of memory in all, such as 1GiB. The",
+                "training state lies on disk and streams through it. Without it:",
+                "all in memory, if it fits; else what the machine has."
+            })
+    private @Nullable String memory;
+
     Train(Screen screen) {
         this.screen = screen;
     }
 
     @Override
     public Integer call() {
-        RunConfig config = ConfigFile.read(file, overrides);
+        RunConfig config = ConfigFile.read(file, settings());
         TrainingScreen progress = new TrainingScreen(screen, config, System::nanoTime);
         try (TilePool pool = new TilePool(Threads.of(config.threads()));
                 Interrupt interrupt = Interrupt.on(progress::interrupt)) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
-            TrainingRun.Outcome outcome = new TrainingRun(config, backend, progress).train();
+            TrainingRun.Outcome outcome =
+                    new TrainingRun(config, backend, progress, new Machine(Path.of("/")).available()).train();
             screen.end(!outcome.finished());
             if (!outcome.finished()) {
-                screen.line("Stopped after step " + outcome.step() + "; the checkpoint is written. Continue with");
+                screen.line("Stopped after step " + outcome.step() + "; its state is safe. Continue with");
                 screen.line("  " + again());
                 return interrupt.received() ? interrupt.status() : 0;
             }
             report(config, backend, outcome, progress.elapsed());
             return 0;
         }
+    }
+
+    private List<String> settings() {
+        List<String> settings = new ArrayList<>(overrides);
+        if (memory != null) {
+            settings.add("memory=" + memory);
+        }
+        return settings;
     }
 
     private void report(RunConfig config, Backend backend, TrainingRun.Outcome outcome, double seconds) {
@@ -125,6 +147,9 @@ final class Train implements Callable<Integer> {
 
     private String again() {
         List<String> words = new ArrayList<>(List.of(Shell.ingot(), "train", Shell.quote(file)));
+        if (memory != null) {
+            words.addAll(List.of("--memory", Shell.quote(memory)));
+        }
         overrides.forEach(word -> words.add(Shell.quote(word)));
         return String.join(" ", words);
     }

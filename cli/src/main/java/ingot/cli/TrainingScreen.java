@@ -3,6 +3,8 @@ package ingot.cli;
 import ingot.train.Callback;
 import ingot.train.Evaluator;
 import ingot.train.RunConfig;
+import ingot.train.StreamPlan;
+import ingot.train.StreamReport;
 import ingot.train.TrainingRun;
 import java.util.Locale;
 import java.util.function.LongSupplier;
@@ -59,6 +61,21 @@ final class TrainingScreen implements Callback {
                         + train.learningRate() + ", "
                         + train.schedule().name().toLowerCase(Locale.ROOT));
         item("machine", run.backend());
+        StreamPlan stream = run.stream();
+        if (stream != null) {
+            item(
+                    "memory",
+                    Quantity.bytes(stream.budget().bytes()) + " in all; the state of "
+                            + Quantity.bytes(stream.layout().stateBytes()) + " lies on disk, "
+                            + Quantity.bytes(stream.window().pinnedBytes()) + " of it stay in memory, "
+                            + Quantity.bytes(
+                                    stream.window().bytes() - stream.window().pinnedBytes())
+                            + " are for what passes by");
+            item(
+                    "disk",
+                    Quantity.bytes(stream.readBytes()) + " read and " + Quantity.bytes(stream.writtenBytes())
+                            + " written per step; every step is durable");
+        }
         screen.line("");
         screen.line(screen.dim("Prepared in " + Quantity.duration(elapsed())
                 + ". Ctrl-C stops after the step in flight; the same command continues."));
@@ -87,7 +104,7 @@ final class TrainingScreen implements Callback {
         int digits = Long.toString(report.steps()).length();
         return String.format(
                 Locale.ROOT,
-                "step %" + digits + "d/%d %s loss %6.3f  %,7.0f tokens/s  %5s GFLOP/s  %s  %s",
+                "step %" + digits + "d/%d %s loss %6.3f  %,7.0f tokens/s  %5s GFLOP/s  %s  %s%s",
                 report.step(),
                 report.steps(),
                 withBar ? Phases.bar(report.step(), report.steps()) : "",
@@ -95,7 +112,18 @@ final class TrainingScreen implements Callback {
                 report.tokensPerSecond(),
                 Quantity.digits(report.gflops()),
                 Quantity.bytes(report.memoryBytes()),
+                stalls(report),
                 report.step() == report.steps() ? "done" : Quantity.duration(report.secondsLeft()) + " left");
+    }
+
+    /// `waits 12% `: the share of a step in which the computation waited for the disk.
+    private static String stalls(StepReport report) {
+        StreamReport stream = report.stream();
+        if (stream == null) {
+            return "";
+        }
+        double waits = stream.readStall() + stream.writeStall() + stream.commitStall();
+        return String.format(Locale.ROOT, "waits %.0f%%  ", 100 * waits / report.seconds());
     }
 
     /// The last evaluation belongs to the report.

@@ -28,11 +28,12 @@ class TrainingScreenTest {
 
     private static TrainingRun.Summary summary(long firstStep) {
         return new TrainingRun.Summary(
-                Path.of("runs/a"), 1_234_567, firstStep, 40, 12, 1, 98_765, 3.456, 4096, "cpu, 2 threads");
+                Path.of("runs/a"), 1_234_567, firstStep, 40, 12, 1, 98_765, 3.456, 4096, "cpu, 2 threads", null);
     }
 
     private static Callback.StepReport report(long step) {
-        return new Callback.StepReport(step, 40, 5.4321, 0.9, 1e-3, 12_345.6, 98.76, 300L << 20, 200 - 5 * step);
+        return new Callback.StepReport(
+                step, 40, 5.4321, 0.9, 1e-3, 12_345.6, 98.76, 300L << 20, null, 5, 200 - 5 * step);
     }
 
     @Test

@@ -1,0 +1,145 @@
+package ingot.bench;
+
+import ingot.compiler.Backend;
+import ingot.cpu.Autotuner;
+import ingot.cpu.CpuBackend;
+import ingot.cpu.TilePool;
+import ingot.store.RamStore;
+import ingot.train.MemoryBudget;
+import ingot.train.StreamReport;
+import ingot.train.Streamed;
+import ingot.train.Trainer;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import picocli.CommandLine;
+
+/// What streaming from disk costs: the same steps with the state in memory and on disk, in turn, over tokens per step.
+@CommandLine.Command(
+        name = "stream",
+        description = "Training steps with the state on disk, in turn with the same steps in memory.",
+        mixinStandardHelpOptions = true)
+final class StreamBenchmark implements Callable<Integer> {
+    @CommandLine.Option(names = "--model", defaultValue = "MEDIUM", description = "${COMPLETION-CANDIDATES}")
+    private GptSize size = GptSize.MEDIUM;
+
+    @CommandLine.Option(
+            names = "--sequences",
+            split = ",",
+            defaultValue = "2,4,8",
+            description = "sequences per step, one line of the curve each")
+    private List<Integer> sequences = List.of();
+
+    @CommandLine.Option(names = "--micro-batch", defaultValue = "0", description = "sequences at a time; 0: all")
+    private int microBatch;
+
+    @CommandLine.Option(names = "--recompute", description = "compute activations again in the backward")
+    private boolean recompute;
+
+    @CommandLine.Option(
+            names = "--memory",
+            split = ",",
+            defaultValue = "512MiB",
+            description = "what the models' memory may be, without Java's; several are compared")
+    private List<String> memory = List.of();
+
+    @CommandLine.Option(names = "--steps", defaultValue = "3", description = "counted steps of each side")
+    private int steps;
+
+    @CommandLine.Option(names = "--warmup", defaultValue = "2", description = "steps before counting")
+    private int warmup;
+
+    @CommandLine.Option(names = "--threads", defaultValue = "0", description = "0: all cores")
+    private int threads;
+
+    @CommandLine.Option(names = "--folder", defaultValue = "target/bench-stream", description = "where the store lies")
+    private Path folder = Path.of("");
+
+    @CommandLine.Option(names = "--no-durability", description = "without flushes and checksums")
+    private boolean careless;
+
+    @CommandLine.Option(names = "--no-ram", description = "leave out the runs in memory")
+    private boolean alone;
+
+    @Override
+    public Integer call() throws IOException {
+        int cores = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        Sample.print(
+                "%s: %,d parameters, %d tokens per sequence; %s", size, size.parameters(), size.time, Sample.load());
+        try (TilePool pool = new TilePool(cores)) {
+            Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
+            for (int rows : sequences) {
+                for (String budget : memory) {
+                    compare(backend, rows, MemoryBudget.offHeap(MemoryBudget.parse(budget)));
+                }
+            }
+        } finally {
+            delete();
+        }
+        return 0;
+    }
+
+    private void compare(Backend backend, int rows, MemoryBudget budget) throws IOException {
+        delete();
+        Files.createDirectories(folder);
+        Streamed settings = new Streamed(
+                folder, budget, "bench: stream\n", ingot.store.StoreLayout.CHUNK_ELEMENTS, !careless, Sample::print);
+        var recipe = size.recipe(rows, microBatch).withRecompute(recompute);
+        try (RamStore ram = new RamStore();
+                Trainer inMemory = alone ? null : new Trainer(size.task(rows), recipe, backend, ram);
+                Trainer onDisk = Trainer.streamed(size.task(rows), recipe, backend, backend.background(), settings)) {
+            Sample memorySeconds = new Sample();
+            Sample diskSeconds = new Sample();
+            Sample ratio = new Sample();
+            StreamReport before = onDisk.streamReport();
+            for (int i = -warmup; i < steps; i++) {
+                double memoryTime = inMemory == null ? Double.NaN : seconds(inMemory);
+                if (i == 0) {
+                    before = onDisk.streamReport();
+                }
+                double diskTime = seconds(onDisk);
+                if (i >= 0) {
+                    memorySeconds.add(memoryTime);
+                    diskSeconds.add(diskTime);
+                    ratio.add(memoryTime / diskTime);
+                }
+            }
+            StreamReport spent = onDisk.streamReport().minus(before);
+            Sample.print(
+                    "%,6d tokens  %5.0f MiB  memory %7.3f s  disk %7.3f s  efficiency %.3f (%.3f to %.3f)  per step:"
+                            + " read %4.0f MB, written %4.0f MB, stalls: read %.2f s, write %.2f s, commit %.2f s",
+                    rows * size.time,
+                    budget.available() / 1048576.0,
+                    memorySeconds.median(),
+                    diskSeconds.median(),
+                    ratio.median(),
+                    ratio.least(),
+                    ratio.most(),
+                    spent.readBytes() / 1e6 / steps,
+                    spent.writtenBytes() / 1e6 / steps,
+                    spent.readStall() / steps,
+                    spent.writeStall() / steps,
+                    spent.commitStall() / steps);
+        }
+    }
+
+    private static double seconds(Trainer trainer) {
+        long start = System.nanoTime();
+        trainer.next();
+        return (System.nanoTime() - start) / 1e9;
+    }
+
+    private void delete() throws IOException {
+        if (Files.isDirectory(folder)) {
+            try (Stream<Path> files = Files.walk(folder)) {
+                for (Path path : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(path);
+                }
+            }
+        }
+    }
+}

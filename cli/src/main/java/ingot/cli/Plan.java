@@ -1,0 +1,164 @@
+package ingot.cli;
+
+import ingot.compiler.Backend;
+import ingot.compiler.Program;
+import ingot.compiler.Step;
+import ingot.cpu.Autotuner;
+import ingot.cpu.CpuBackend;
+import ingot.cpu.Peaks;
+import ingot.cpu.TilePool;
+import ingot.nn.Gpt;
+import ingot.runtime.WindowPlan;
+import ingot.train.MemoryBudget;
+import ingot.train.RunConfig;
+import ingot.train.StreamPlan;
+import ingot.train.TrainingRun;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/// `ingot plan`.
+@Command(
+        name = "plan",
+        mixinStandardHelpOptions = true,
+        header = "Shows what a run with a memory budget would need and do, without running it.",
+        description = {
+            "",
+            "How large the training state is, what of it stays in memory, what is read and",
+            "written per step, how long a step takes and what bounds it. Measures the",
+            "processor and the disk of the run folder for some seconds; reads no data.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  ingot plan examples/gpt-1b.yaml --memory 512MiB",
+            "  ingot plan examples/quickstart.yaml --memory 300MiB train.micro-batch=1"
+        })
+final class Plan implements Callable<Integer> {
+    /// What a training step reaches of the fma peak on one device, from `ingot bench train`.
+    private static final double SUSTAINED = 0.58;
+
+    private final Screen screen;
+
+    @Parameters(index = "0", paramLabel = "CONFIG", description = "The configuration (YAML), or the folder of a run.")
+    private String file = "";
+
+    @Parameters(index = "1..*", paramLabel = "key=value", description = "Settings that win over the file.")
+    private List<String> overrides = List.of();
+
+    @Option(names = "--memory", paramLabel = "SIZE", description = "The budget of the whole process, such as 1GiB.")
+    private @Nullable String memory;
+
+    Plan(Screen screen) {
+        this.screen = screen;
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        List<String> settings = new ArrayList<>(overrides);
+        if (memory != null) {
+            settings.add("memory=" + memory);
+        }
+        RunConfig config = ConfigFile.read(file, settings);
+        long bytes =
+                config.memory().isEmpty() ? new Machine(Path.of("/")).available() : MemoryBudget.parse(config.memory());
+        Gpt model = Gpt.of(config.model().gpt(Explain.vocabulary(config)));
+        screen.live("compiling ...");
+        try (TilePool pool = new TilePool(Threads.of(config.threads()))) {
+            Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
+            Program program = TrainingRun.streamedProgram(config, model);
+            StreamPlan plan = TrainingRun.plan(config, model, program, backend, MemoryBudget.of(bytes));
+            screen.live("measuring the processor and the disk ...");
+            double compute = Peaks.measure(pool).fma() * 1e9 * SUSTAINED;
+            DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())));
+            screen.end(false);
+            memory(plan, program);
+            time(config, plan, program, compute, disk);
+        }
+        return 0;
+    }
+
+    /// The run folder, or the nearest folder above it that exists.
+    private static Path existing(Path run) {
+        Path folder = run.toAbsolutePath();
+        while (!Files.isDirectory(folder) && folder.getParent() != null) {
+            folder = folder.getParent();
+        }
+        return folder;
+    }
+
+    private void memory(StreamPlan plan, Program program) {
+        WindowPlan window = plan.window();
+        long whole = plan.layout().stateBytes();
+        item(
+                "state",
+                Quantity.bytes(whole) + " on disk: weights, gradients"
+                        + (plan.layout().moments().isEmpty()
+                                ? ""
+                                : " and "
+                                        + Quantity.count(plan.layout().moments().size(), "moment")));
+        item("budget", Quantity.bytes(plan.budget().bytes()) + ", at least " + Quantity.bytes(plan.leastBytes()));
+        item("  java", Quantity.bytes(plan.budget().process()));
+        item("  working", Quantity.bytes(plan.fixedBytes()) + " for activations, inputs and kernels");
+        item("  in flight", Quantity.bytes(plan.ringBytes()) + " of chunks between disk and window");
+        item(
+                "  window",
+                Quantity.bytes(window.bytes()) + ": " + Quantity.bytes(window.pinnedBytes()) + " stay ("
+                        + Quantity.count(window.pinned().size(), "array") + "), "
+                        + Quantity.bytes(window.bytes() - window.pinnedBytes()) + " for what passes by"
+                        + (window.overlap() ? "" : ", too little to read while computing: more memory is faster"));
+        item("  unused", Quantity.bytes(plan.budget().bytes() - plan.totalBytes()));
+        item(
+                "stages",
+                Quantity.count(program.stages().size()) + "; state : memory = "
+                        + Quantity.digits((double) whole / plan.budget().bytes()) + " : 1");
+    }
+
+    private void time(RunConfig config, StreamPlan plan, Program program, double compute, DiskSpeed disk) {
+        double flops = 0;
+        for (Step step : program.steps()) {
+            if (step instanceof Step.Run run) {
+                flops += Explain.flops(run.kernel());
+            }
+        }
+        long tokens = (long) config.train().batch() * config.model().context();
+        double computing = flops / compute;
+        double transfer = (plan.readBytes() + plan.writtenBytes()) / disk.mixed();
+        double step = Math.max(computing, transfer);
+        item(
+                "traffic",
+                Quantity.bytes(plan.readBytes()) + " read and " + Quantity.bytes(plan.writtenBytes())
+                        + " written per step");
+        item(
+                "disk",
+                Quantity.bytes(disk.mixed()) + "/s reading and writing at once (" + Quantity.bytes(disk.read())
+                        + "/s reading, " + Quantity.bytes(disk.write()) + "/s writing)");
+        item(
+                "compute",
+                Quantity.metric(flops) + "FLOP per step at " + Quantity.metric(compute) + "FLOP/s ("
+                        + Quantity.digits(SUSTAINED) + " of the fma peak)");
+        item(
+                "step",
+                Quantity.duration(step) + " for " + Quantity.count(tokens) + " tokens: "
+                        + Quantity.duration(computing) + " of computing, " + Quantity.duration(transfer)
+                        + " of reading and writing"
+                        + (transfer > computing ? "; the disk decides" : ", hidden behind it"));
+        item(
+                "break-even",
+                Quantity.count(Math.round(tokens * transfer / computing)) + " tokens per step hide the disk");
+        item("wear", Quantity.bytes(plan.writtenBytes() / step * 86400) + " written per day");
+    }
+
+    private void item(String name, String text) {
+        screen.line(String.format(Locale.ROOT, "%-11s %s", name, text));
+    }
+}
