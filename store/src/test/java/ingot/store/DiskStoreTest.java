@@ -18,6 +18,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -268,6 +269,92 @@ class DiskStoreTest extends WeightStoreContract {
         }
         Files.writeString(folder.resolve("run").resolve(StoreLock.FILE), "pid 1 on host gone since long ago\n");
         reopen().close();
+    }
+
+    @Test
+    void belongsToOneProcess() throws Exception {
+        create().close();
+        Path lock = folder.resolve("run").resolve(StoreLock.FILE);
+        Path classes = Path.of(LockHolder.class
+                .getProtectionDomain()
+                .getCodeSource()
+                .getLocation()
+                .toURI());
+        if (!Files.exists(classes.resolve("ingot/store/LockHolder.class"))) {
+            classes = Path.of("target", "test-classes"); // patched into the module
+        }
+        Process other = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1",
+                        "-cp",
+                        classes.toString(),
+                        LockHolder.class.getName(),
+                        lock.toString())
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
+        try (var output = other.inputReader()) {
+            assertThat(output.readLine()).isEqualTo("locked");
+            assertThatThrownBy(this::reopen)
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining("is in use by pid 4711 on host elsewhere since yesterday");
+            other.destroyForcibly().waitFor();
+            reopen().close();
+        } finally {
+            other.destroyForcibly();
+        }
+    }
+
+    @Test
+    void refusesAFolderThatIsReadOnly() throws IOException {
+        Path run = Files.createDirectories(folder.resolve("run"));
+        assertThat(run.toFile().setWritable(false)).isTrue();
+        try {
+            Assumptions.assumeFalse(Files.isWritable(run), "the superuser may write everywhere");
+            assertThatThrownBy(this::create)
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining("permission denied")
+                    .hasMessageContaining("the folder must be writable");
+        } finally {
+            assertThat(run.toFile().setWritable(true)).isTrue();
+        }
+        Path file = Files.createFile(folder.resolve("file"));
+        assertThatThrownBy(() -> DiskStore.create(file.resolve("run"), LAYOUT, IDENTITY, "", options()))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("cannot make the folder");
+    }
+
+    /// An index of several pages: each commit writes to its copy what changed since that copy was written.
+    @Test
+    void keepsBothIndexesWhole() {
+        StoreLayout many =
+                new StoreLayout(List.of(new StoredTensor("w", Type.f32(150, 1024))), List.of("m", "v"), 1024);
+        Path run = folder.resolve("many");
+        Geometry geometry = StoreFile.header(many, "", -1).geometry();
+        assertThat(geometry.pages()).isEqualTo(3);
+        int[][] changes = {{0, 60}, {149}, {}, {60}, {0}, {}, {149}};
+        DiskStore.create(run, many, "", "", options()).close();
+        long[] generation = new long[150];
+        for (int i = 0; i < changes.length; i++) {
+            try (DiskStore store = DiskStore.open(run, many, "", options())) {
+                for (int turn = 0; turn <= i % 3; turn++) {
+                    for (int chunk : changes[i]) {
+                        update(store, 0, chunk, ++generation[chunk], chunk + generation[chunk]);
+                    }
+                    store.commit("turn " + i + " " + turn);
+                }
+            }
+            assertThat(StoreInspection.verify(run, Progress.NONE)).isEmpty();
+            try (DiskStore store = DiskStore.open(run, many, "", options())) {
+                assertThat(store.note()).isEqualTo("turn " + i + " " + i % 3);
+                for (int chunk : new int[] {0, 60, 149}) {
+                    assertThat(store.generation(0, chunk)).isEqualTo(generation[chunk]);
+                    if (generation[chunk] > 0) {
+                        assertThat(first(store, 0, chunk, 0)).isEqualTo(chunk + generation[chunk]);
+                    }
+                }
+            }
+        }
+        assertThat(warnings).isEmpty();
     }
 
     @Test

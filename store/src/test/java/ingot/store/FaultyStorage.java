@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
@@ -32,6 +33,8 @@ final class FaultyStorage implements Storage {
         int powerOff = -1;
         /// One transfer in four moves less than it should.
         boolean transfersAreShort;
+        /// Flushes take longer than writes.
+        boolean flushesAreSlow;
     }
 
     final Faults faults = new Faults();
@@ -54,6 +57,15 @@ final class FaultyStorage implements Storage {
     FaultyStorage(byte[] image) {
         seen = image.clone();
         medium = image.clone();
+    }
+
+    /// A device whose last writes are visible, but not flushed.
+    FaultyStorage(byte[] medium, List<Operation.Write> unflushed) {
+        this(medium);
+        for (Operation.Write write : unflushed) {
+            apply(write, seen);
+            this.unflushed.add(write);
+        }
     }
 
     static RandomGenerator random(long seed) {
@@ -99,7 +111,14 @@ final class FaultyStorage implements Storage {
     }
 
     @Override
-    public synchronized void flush() throws IOException {
+    public void flush() throws IOException {
+        if (faults.flushesAreSlow) {
+            LockSupport.parkNanos(2_000_000);
+        }
+        flushNow();
+    }
+
+    private synchronized void flushNow() throws IOException {
         checkPower();
         if (flushes++ == faults.flush) {
             // What Linux does: the data is gone, and the next flush would succeed.

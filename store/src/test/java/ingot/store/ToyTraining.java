@@ -31,13 +31,14 @@ final class ToyTraining {
     private final Path folder;
     private final FaultyStorage device;
     private final Consumer<String> warnings;
-    private final MemorySegment[] state = new MemorySegment[4];
+    private final MemorySegment[][][] rows = new MemorySegment[3][3][4]; // [tensor, chunk, part]
 
     ToyTraining(Path folder, FaultyStorage device, Consumer<String> warnings) {
         this.folder = folder;
         this.device = device;
         this.warnings = warnings;
-        Arrays.setAll(state, _ -> Arena.ofAuto().allocate(8192, Blocks.SIZE));
+        Arena arena = Arena.ofAuto();
+        forEachRow((t, c) -> Arrays.setAll(rows[t][c], _ -> arena.allocate(8192, Blocks.SIZE)));
     }
 
     private DiskStore.Options options() {
@@ -78,8 +79,9 @@ final class ToyTraining {
         forEachRow((t, c) -> {
             assertThat(store.generation(t, c)).isEqualTo(STEPS);
             for (int part = 0; part < 3; part++) {
-                store.read(t, c, part, state[part]).await();
-                bytes.add(state[part].asSlice(0, 4L * LAYOUT.elements(t, c)).toArray(ValueLayout.JAVA_BYTE));
+                store.read(t, c, part, rows[t][c][part]).await();
+                bytes.add(
+                        rows[t][c][part].asSlice(0, 4L * LAYOUT.elements(t, c)).toArray(ValueLayout.JAVA_BYTE));
             }
         });
         return bytes;
@@ -96,41 +98,44 @@ final class ToyTraining {
         });
     }
 
-    /// Brings the rows that wait for it to a generation.
+    /// Brings the rows that wait for it to a generation. More writes are on their way than there are free extents.
     private void update(DiskStore store, long generation) {
+        List<Transfer> updates = new ArrayList<>();
         forEachRow((t, c) -> {
             if (store.generation(t, c) == generation) {
                 return;
             }
+            MemorySegment[] row = rows[t][c];
             List<Transfer> reads = new ArrayList<>();
             for (int part = 0; part < 3; part++) {
-                reads.add(store.read(t, c, part, state[part]));
+                reads.add(store.read(t, c, part, row[part]));
             }
-            reads.add(store.readGradient(t, c, generation, state[3]));
+            reads.add(store.readGradient(t, c, generation, row[3]));
             reads.reversed().forEach(Transfer::await);
             for (long i = 0; i < LAYOUT.elements(t, c); i++) {
-                float g = state[3].getAtIndex(FLOAT, i);
-                float m = 0.9f * state[1].getAtIndex(FLOAT, i) + 0.1f * g;
-                float v = 0.99f * state[2].getAtIndex(FLOAT, i) + 0.01f * g * g;
-                state[1].setAtIndex(FLOAT, i, m);
-                state[2].setAtIndex(FLOAT, i, v);
-                state[0].setAtIndex(FLOAT, i, state[0].getAtIndex(FLOAT, i) - 0.01f * m / (v + 0.1f));
+                float g = row[3].getAtIndex(FLOAT, i);
+                float m = 0.9f * row[1].getAtIndex(FLOAT, i) + 0.1f * g;
+                float v = 0.99f * row[2].getAtIndex(FLOAT, i) + 0.01f * g * g;
+                row[1].setAtIndex(FLOAT, i, m);
+                row[2].setAtIndex(FLOAT, i, v);
+                row[0].setAtIndex(FLOAT, i, row[0].getAtIndex(FLOAT, i) - 0.01f * m / (v + 0.1f));
             }
-            store.update(t, c, generation, List.of(state[0], state[1], state[2]))
-                    .await();
+            updates.add(store.update(t, c, generation, List.of(row[0], row[1], row[2])));
         });
+        updates.reversed().forEach(Transfer::await);
     }
 
     /// Depends on this row and on another tensor, as gradients do.
     private void gradient(DiskStore store, int tensor, int chunk, long step) {
-        Transfer mine = store.read(tensor, chunk, 0, state[0]);
-        store.read((tensor + 1) % 3, 0, 0, state[1]).await();
+        MemorySegment[] row = rows[tensor][chunk];
+        Transfer mine = store.read(tensor, chunk, 0, row[0]);
+        store.read((tensor + 1) % 3, 0, 0, row[1]).await();
         mine.await();
-        float other = state[1].get(FLOAT, 36);
+        float other = row[1].get(FLOAT, 36);
         for (long i = 0; i < LAYOUT.elements(tensor, chunk); i++) {
-            state[3].setAtIndex(FLOAT, i, other * step - 0.5f * state[0].getAtIndex(FLOAT, i));
+            row[3].setAtIndex(FLOAT, i, other * step - 0.5f * row[0].getAtIndex(FLOAT, i));
         }
-        store.gradient(tensor, chunk, step, state[3]).await();
+        store.gradient(tensor, chunk, step, row[3]).await();
     }
 
     private interface RowAction {
