@@ -385,7 +385,8 @@ public final class DiskStore implements WeightStore {
         beginCommit(note).await();
     }
 
-    /// The same without waiting.
+    /// The same without waiting. Until it is done, a commit that the store makes by itself, to make room, still carries
+    /// the note before: rows that change meanwhile must fit to either.
     public Transfer beginCommit(String note) {
         return committer.begin(note);
     }

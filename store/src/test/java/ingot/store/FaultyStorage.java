@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import java.util.random.RandomGenerator;
@@ -33,6 +34,8 @@ final class FaultyStorage implements Storage {
         int powerOff = -1;
         /// One transfer in four moves less than it should.
         boolean transfersAreShort;
+        /// One read in sixteen takes its time.
+        boolean readsAreSlow;
         /// Flushes take longer than writes.
         boolean flushesAreSlow;
     }
@@ -73,7 +76,14 @@ final class FaultyStorage implements Storage {
     }
 
     @Override
-    public synchronized int read(long position, MemorySegment into) throws IOException {
+    public int read(long position, MemorySegment into) throws IOException {
+        if (faults.readsAreSlow && ThreadLocalRandom.current().nextInt(16) == 0) {
+            LockSupport.parkNanos(20_000_000);
+        }
+        return readNow(position, into);
+    }
+
+    private synchronized int readNow(long position, MemorySegment into) throws IOException {
         checkPower();
         if (reads++ == faults.read) {
             throw new IOException("Input/output error");
