@@ -13,6 +13,8 @@ import java.util.zip.CRC32C;
 /// data and the whole index are on the medium. Then it writes superblock n mod 2 and flushes again. Only then may what
 /// the rows have left be overwritten. Reads and writes go on meanwhile; a row that flips in between is in this commit
 /// or in the next.
+///
+/// When much was written since the last flush it flushes ahead, so that the next commit has little to wait for.
 final class Committer {
     private static final int BATCH_PAGES = 32;
 
@@ -127,9 +129,10 @@ final class Committer {
         while (true) {
             Request request;
             String text;
+            boolean commits;
             ledger.lock.lock();
             try {
-                while (!ready() && !ledger.wantsCommit()) {
+                while (!ready() && !ledger.wantsCommit() && !ledger.wantsFlush()) {
                     if (ledger.failure() != null) {
                         requests.forEach(r -> r.work().end(ledger.failure()));
                         requests.clear();
@@ -139,6 +142,7 @@ final class Committer {
                     }
                     ledger.changed.awaitUninterruptibly();
                 }
+                commits = ready() || ledger.wantsCommit();
                 request = ready() ? requests.removeFirst() : null;
                 text = request == null ? note : request.note();
             } finally {
@@ -146,7 +150,11 @@ final class Committer {
             }
             Throwable failure = null;
             try {
-                commit(text);
+                if (commits) {
+                    commit(text);
+                } else {
+                    flushAhead();
+                }
             } catch (IOException | RuntimeException | Error e) {
                 failure = new ingot.ir.IngotException(
                         "store: commit " + (sequence + 1) + " failed: " + e.getMessage()
@@ -166,12 +174,29 @@ final class Committer {
                 && ledger.complete(requests.getFirst().ticket());
     }
 
+    private void flushAhead() throws IOException {
+        ledger.lock.lock();
+        try {
+            ledger.flushing();
+        } finally {
+            ledger.lock.unlock();
+        }
+        long nanos = flush();
+        ledger.lock.lock();
+        try {
+            flushNanos += nanos;
+        } finally {
+            ledger.lock.unlock();
+        }
+    }
+
     private void commit(String text) throws IOException {
         long next;
         int[] dead;
         BitSet changed;
         ledger.lock.lock();
         try {
+            ledger.flushing();
             next = sequence + 1;
             dead = ledger.extents().dead();
             changed = (BitSet) ledger.dirty((int) (next & 1)).clone();

@@ -19,6 +19,8 @@ import org.jspecify.annotations.Nullable;
 /// A write takes free extents, or waits for them; when all its parts are on the device the row flips to it, in the
 /// order in which the writes of a row began. What the row leaves is dead, and free again after the next commit.
 final class Ledger {
+    private static final long MAX_FLUSH_BYTES = 64 << 20;
+
     final ReentrantLock lock = new ReentrantLock();
     final Condition changed = lock.newCondition();
 
@@ -32,6 +34,8 @@ final class Ledger {
     private final SequencedMap<Write, Long> underWay = new LinkedHashMap<>(); // in order of their beginning
     private final List<ArrayDeque<Write>> waiting = new ArrayList<>(); // per size class
     private final Map<Long, Integer> readers = new HashMap<>();
+    private final long flushBytes;
+    private long unflushed; // bytes written since the last flush began
     private long begun;
     private @Nullable Throwable failure;
     private boolean closed;
@@ -43,6 +47,10 @@ final class Ledger {
         this.extents = extents;
         this.dirty = dirty;
         this.start = start;
+        long slack = geometry.classes().stream()
+                .mapToLong(c -> (long) c.extentBytes() * c.slack())
+                .sum();
+        flushBytes = Math.min(MAX_FLUSH_BYTES, slack / 4);
         changes = new long[geometry.layout().tensors().size()];
         geometry.classes().forEach(_ -> waiting.add(new ArrayDeque<>()));
     }
@@ -136,17 +144,28 @@ final class Ledger {
             write.left--;
             int sizeClass = geometry.sizeClass(write.row);
             extents.written(sizeClass, 1);
+            unflushed += geometry.payloadBytes(write.row);
             if (write.left == 0 && failure == null) {
                 flip(write.row);
             } else if (write.left == 0) {
                 end(write);
             }
-            if (wantsCommit(sizeClass)) {
+            if (wantsCommit(sizeClass) || wantsFlush()) {
                 changed.signalAll();
             }
         } finally {
             lock.unlock();
         }
+    }
+
+    /// True when so much was written since the last flush that the next commit would wait long.
+    boolean wantsFlush() {
+        return failure == null && unflushed >= flushBytes;
+    }
+
+    /// A flush begins: it covers what was written before.
+    void flushing() {
+        unflushed = 0;
     }
 
     private void flip(int row) {
