@@ -104,8 +104,13 @@ final class FileStorage implements Storage {
         if (Fallocate.reserve(file, bytes)) {
             progress.accept(bytes);
             flushAll();
-            return;
+        } else {
+            fill(bytes, progress);
         }
+    }
+
+    /// Reserves room where the system has no call for it.
+    void fill(long bytes, LongConsumer progress) throws IOException {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment zeros = arena.allocate(ZEROS, Blocks.SIZE);
             for (long at = 0; at < bytes; ) {

@@ -8,9 +8,14 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /// Looks at a store without taking part in training; the store must not be in use.
 public final class StoreInspection {
+    private static final int THREADS = 4;
+
     private StoreInspection() {}
 
     /// Header, superblocks, index.
@@ -27,7 +32,7 @@ public final class StoreInspection {
     }
 
     /// Reads everything that the newest commit refers to and compares the checksums; all damage, in the order of the
-    /// tensors.
+    /// tensors. `progress` counts rows, on threads of its own, one at a time.
     public static List<StoreReport.Damage> verify(Path folder, Progress progress) {
         return verify(folder, Storage.Opener.files(_ -> {}), progress);
     }
@@ -168,35 +173,64 @@ public final class StoreInspection {
     }
 
     private static List<StoreReport.Damage> ofExtents(StoreFile file, Root root, Progress progress) {
-        List<StoreReport.Damage> damage = new ArrayList<>();
         if (!root.usable()) {
-            return damage;
+            return List.of();
         }
-        Geometry geometry = file.geometry();
-        RowTable table = root.table();
-        int largest = geometry.classes().stream()
-                .mapToInt(Geometry.SizeClass::extentBytes)
-                .max()
-                .orElse(Blocks.SIZE);
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment buffer = arena.allocate(largest, Blocks.SIZE);
-            for (int row = 0; row < table.rows(); row++) {
-                for (int part = 0; part < table.parts(); part++) {
-                    String wrong = table.block(row, part) == RowTable.NOWHERE
-                            ? ""
-                            : check(file, table, row, part, root.unchecked(), buffer);
-                    if (!wrong.isEmpty()) {
-                        int tensor = geometry.tensor(row);
-                        String name = geometry.layout().part(part);
-                        damage.add(new StoreReport.Damage(
-                                geometry.layout().tensors().get(tensor).name(),
-                                geometry.chunk(row),
-                                name,
-                                geometry.name(row) + " " + name + " (generation " + table.generationOf(row, part)
-                                        + ", byte " + table.block(row, part) * Blocks.SIZE + ") " + wrong));
+        int rows = root.table().rows();
+        AtomicInteger next = new AtomicInteger();
+        AtomicInteger done = new AtomicInteger();
+        SortedMap<Integer, List<StoreReport.Damage>> damage = new TreeMap<>(); // by row
+        List<Throwable> failures = new ArrayList<>();
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < Math.min(THREADS, rows); i++) {
+            threads.add(IoThreads.start("ingot-verify-" + i, () -> {
+                try (Arena arena = Arena.ofConfined()) {
+                    MemorySegment buffer = arena.allocate(largestExtent(file.geometry()), Blocks.SIZE);
+                    for (int row = next.getAndIncrement(); row < rows; row = next.getAndIncrement()) {
+                        List<StoreReport.Damage> found = ofRow(file, root, row, buffer);
+                        synchronized (damage) {
+                            damage.put(row, found);
+                            progress.at(done.incrementAndGet(), rows);
+                        }
+                    }
+                } catch (RuntimeException | Error e) {
+                    next.set(rows);
+                    synchronized (failures) {
+                        failures.add(e);
                     }
                 }
-                progress.at(row + 1, table.rows());
+            }));
+        }
+        threads.forEach(IoThreads::join);
+        if (!failures.isEmpty()) {
+            throw new IllegalStateException("verification of " + file.path() + " failed", failures.getFirst());
+        }
+        return damage.values().stream().flatMap(List::stream).toList();
+    }
+
+    private static long largestExtent(Geometry geometry) {
+        return geometry.classes().stream()
+                .mapToLong(Geometry.SizeClass::extentBytes)
+                .max()
+                .orElse(Blocks.SIZE);
+    }
+
+    private static List<StoreReport.Damage> ofRow(StoreFile file, Root root, int row, MemorySegment buffer) {
+        Geometry geometry = file.geometry();
+        RowTable table = root.table();
+        List<StoreReport.Damage> damage = new ArrayList<>();
+        for (int part = 0; part < table.parts(); part++) {
+            String wrong = table.block(row, part) == RowTable.NOWHERE
+                    ? ""
+                    : check(file, table, row, part, root.unchecked(), buffer);
+            if (!wrong.isEmpty()) {
+                String name = geometry.layout().part(part);
+                damage.add(new StoreReport.Damage(
+                        geometry.layout().tensors().get(geometry.tensor(row)).name(),
+                        geometry.chunk(row),
+                        name,
+                        geometry.name(row) + " " + name + " (generation " + table.generationOf(row, part) + ", byte "
+                                + table.block(row, part) * Blocks.SIZE + ") " + wrong));
             }
         }
         return damage;

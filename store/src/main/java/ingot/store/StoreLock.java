@@ -3,11 +3,11 @@ package ingot.store;
 import ingot.ir.IngotException;
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.UnknownHostException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Instant;
@@ -23,6 +23,7 @@ final class StoreLock implements AutoCloseable {
     static final String FILE = "store.lock";
 
     private static final int MAX_RECORD = 4096;
+    private static final Path LINUX_HOST = Path.of("/proc/sys/kernel/hostname");
 
     // Closing any channel of a file drops all locks this process has on it (POSIX), so a second attempt within the
     // process must be refused before it opens the file.
@@ -96,8 +97,11 @@ final class StoreLock implements AutoCloseable {
         String known = host;
         if (known == null) {
             try {
-                known = InetAddress.getLocalHost().getHostName();
-            } catch (UnknownHostException e) {
+                // On Linux without a name server, which may be slow or absent.
+                known = Files.exists(LINUX_HOST)
+                        ? Files.readString(LINUX_HOST).strip()
+                        : InetAddress.getLocalHost().getHostName();
+            } catch (IOException e) {
                 known = "unknown";
             }
             host = known;
