@@ -15,6 +15,7 @@ import picocli.CommandLine;
             ProfileBenchmark.class,
             StreamBenchmark.class,
             BitsBenchmark.class,
+            KillBenchmark.class,
             CompileBenchmark.class
         })
 public final class Main {

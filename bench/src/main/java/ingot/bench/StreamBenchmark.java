@@ -12,10 +12,8 @@ import ingot.train.Trainer;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.stream.Stream;
 import picocli.CommandLine;
 
 /// What streaming from disk costs: the same steps with the state in memory and on disk, in turn, over tokens per step.
@@ -78,13 +76,13 @@ final class StreamBenchmark implements Callable<Integer> {
                 }
             }
         } finally {
-            delete();
+            Folders.delete(folder);
         }
         return 0;
     }
 
     private void compare(Backend backend, int rows, MemoryBudget budget) throws IOException {
-        delete();
+        Folders.delete(folder);
         Files.createDirectories(folder);
         Streamed settings = new Streamed(
                 folder, budget, "bench: stream\n", ingot.store.StoreLayout.CHUNK_ELEMENTS, !careless, Sample::print);
@@ -131,15 +129,5 @@ final class StreamBenchmark implements Callable<Integer> {
         long start = System.nanoTime();
         trainer.next();
         return (System.nanoTime() - start) / 1e9;
-    }
-
-    private void delete() throws IOException {
-        if (Files.isDirectory(folder)) {
-            try (Stream<Path> files = Files.walk(folder)) {
-                for (Path path : files.sorted(Comparator.reverseOrder()).toList()) {
-                    Files.delete(path);
-                }
-            }
-        }
     }
 }
