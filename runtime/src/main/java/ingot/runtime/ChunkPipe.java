@@ -7,6 +7,7 @@ import ingot.store.Transfer;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -49,10 +50,11 @@ final class ChunkPipe {
             int tensor,
             int chunk,
             boolean update,
+            boolean write,
             List<MemorySegment> memory,
             List<Transfer> reads,
             @Nullable Slot slot,
-            List<Transfer> writes,
+            Collection<Transfer> writes,
             @Nullable Runnable done) {}
 
     /// `ring` is memory for as many chunks in flight as it has room for, at least one.
@@ -107,9 +109,11 @@ final class ChunkPipe {
 
     /// Starts what a chunk needs: its weight into memory, its pending update.
     ///
+    /// @param write the result of the update goes to disk; false if the same update will be applied once more later in the
+    /// step, and written then
     /// @param homes of the weight, the moments and the gradient
     /// @param writes gets the write-back, if there is one; the homes stay untouched until it is done
-    void add(int tensor, int chunk, List<Home> homes, List<Transfer> writes) {
+    void add(int tensor, int chunk, boolean write, List<Home> homes, Collection<Transfer> writes) {
         boolean update = pending(tensor, chunk);
         int needed = update ? homes.size() : 1;
         @Nullable Slot slot = null;
@@ -133,7 +137,7 @@ final class ChunkPipe {
         if (!update && reads.isEmpty()) {
             return;
         }
-        Job job = new Job(tensor, chunk, update, memory, reads, slot, writes, null);
+        Job job = new Job(tensor, chunk, update, write, memory, reads, slot, writes, null);
         if (slot != null) {
             slot.job = job;
         }
@@ -142,7 +146,7 @@ final class ChunkPipe {
 
     /// Runs `done` when everything added before is in memory.
     void then(Runnable done) {
-        add(new Job(0, 0, false, List.of(), List.of(), null, List.of(), done));
+        add(new Job(0, 0, false, false, List.of(), List.of(), null, List.of(), done));
     }
 
     private void add(Job job) {
@@ -169,10 +173,12 @@ final class ChunkPipe {
                     job.memory.getFirst(),
                     job.memory.subList(1, 1 + moments),
                     job.memory.getLast());
-            Transfer write = store.update(job.tensor, job.chunk, steps, job.memory.subList(0, 1 + moments));
-            job.writes.add(write);
-            if (job.slot != null) {
-                job.slot.write = write;
+            if (job.write) {
+                Transfer write = store.update(job.tensor, job.chunk, steps, job.memory.subList(0, 1 + moments));
+                job.writes.add(write);
+                if (job.slot != null) {
+                    job.slot.write = write;
+                }
             }
         }
         if (job.slot != null) {

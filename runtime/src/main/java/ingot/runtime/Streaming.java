@@ -7,11 +7,13 @@ import ingot.store.Transfer;
 import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
 /// A model on disk that passes through a window of memory.
@@ -24,10 +26,17 @@ import org.jspecify.annotations.Nullable;
 /// reads the weight in chunks, applies the pending update chunk by chunk (moments and gradient pass through a small
 /// ring of buffers) and writes the result. So a stage's optimizer step happens while the stage before it computes.
 ///
+/// Forward is a quarter to a third of a step's computation, but would be three quarters of its reading and writing. So for a part
+/// of the weights the forward applies the update only in memory, and the backward, which reads the weight again anyway, applies the
+/// same update once more and writes it. How large that part is follows from where the program waited in the steps
+/// before.
+///
 /// Which update is pending is a property of the data: after S committed steps every chunk is at generation S, or at S −
 /// 1 with a gradient of generation S. Anything else is damage.
 public final class Streaming implements Residency, AutoCloseable {
     private static final long PAGE = 4096;
+    private static final double GOLDEN = 0.618;
+    private static final double STEP = 0.125;
 
     private final WindowPlan plan;
     private final DiskStore store;
@@ -47,6 +56,10 @@ public final class Streaming implements Residency, AutoCloseable {
     private boolean closed;
     private boolean writing; // the thread waits for memory that is still being written to disk
     private @Nullable Throwable failure;
+    private double late = 0.5; // part of the weights whose update is written in the backward
+    private double lateNow; // the same for the thread, constant during a run
+    private long forwardStall; // of the run under way
+    private long backwardStall;
     private long readStall;
     private long writeStall;
 
@@ -59,8 +72,10 @@ public final class Streaming implements Residency, AutoCloseable {
         final long offset;
         final List<Place> neighbours = new ArrayList<>(); // share bytes with it
         final List<Place> earlier = new ArrayList<>(); // stays of the same array
-        final List<Transfer> writes = new ArrayList<>();
+        final Collection<Transfer> writes = new ConcurrentLinkedQueue<>();
         long added; // jobs in the pipe when the last of this place was added
+        double share; // late if the late part is larger
+        boolean last = true; // no later stay of the same array
         boolean taken; // holds its memory
         boolean ready; // the program may use it
         boolean present; // pinned: its content is the newest
@@ -86,7 +101,7 @@ public final class Streaming implements Residency, AutoCloseable {
 
         void awaitWrites() {
             writes.forEach(Transfer::await);
-            writes.clear();
+            writes.removeIf(Transfer::done);
         }
     }
 
@@ -117,6 +132,7 @@ public final class Streaming implements Residency, AutoCloseable {
                 }
                 if (stay.key().equals(plan.stays().get(i).key())) {
                     place.earlier.add(places.get(i));
+                    places.get(i).last = false;
                 }
             }
             places.add(place);
@@ -134,12 +150,21 @@ public final class Streaming implements Residency, AutoCloseable {
                 tasks.add(new Task(place, Math.max(0, visit - 1), visit));
             }
         });
+        spread();
         tasks.sort(Comparator.comparingInt(Task::start)
                 .thenComparingInt(Task::first)
                 .thenComparingInt(task -> task.place().tensor));
         pipe = new ChunkPipe(store, ring, updates);
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /// Gives every weight its share so that any late part is spread over all stages.
+    private void spread() {
+        for (Place place : places) {
+            int visit = plan.stays().get(places.indexOf(place)).first();
+            place.share = place.earlier.isEmpty() ? visit * GOLDEN % 1 : place.earlier.getFirst().share;
+        }
     }
 
     /// Bytes of a ring for so many chunks in flight.
@@ -170,6 +195,7 @@ public final class Streaming implements Residency, AutoCloseable {
     public synchronized void begin() {
         check();
         updates.begin();
+        balance();
         pinned.values().forEach(place -> place.ready = !place.isWeight());
         abandoned = false;
         begun++;
@@ -183,17 +209,33 @@ public final class Streaming implements Residency, AutoCloseable {
             Place place = needed.get(i);
             while (place.isWeight() ? !place.ready : !place.taken && !place.forGood) {
                 check();
-                stall();
+                stall(visit);
             }
             addresses[i] = place.memory.address();
         }
     }
 
-    private void stall() {
+    /// Moves work from the half of the step that waited more to the other.
+    private void balance() {
+        if (forwardStall > 1.25 * backwardStall) {
+            late = Math.min(1, late + STEP);
+        } else if (backwardStall > 1.25 * forwardStall) {
+            late = Math.max(0, late - STEP);
+        }
+        forwardStall = 0;
+        backwardStall = 0;
+    }
+
+    private void stall(Visit visit) {
         long start = System.nanoTime();
         boolean write = writing;
         pause();
         long time = System.nanoTime() - start;
+        if (visit.index() <= touched.size() / 2) {
+            forwardStall += time;
+        } else {
+            backwardStall += time;
+        }
         if (write) {
             writeStall += time;
         } else {
@@ -206,6 +248,8 @@ public final class Streaming implements Residency, AutoCloseable {
         for (Place place : touched.get(visit.index())) {
             if (!place.isWeight() && isLastTouch(visit, place)) {
                 updates.complete(place.key.tensor(), place.memory);
+                // an update uses up the gradient before it, so it comes first
+                places.stream().filter(other -> other.tensor == place.tensor).forEach(Place::awaitWrites);
                 List<Transfer> writes = new ArrayList<>();
                 for (int chunk = 0; chunk < layout.chunks(place.tensor); chunk++) {
                     writes.add(store.gradient(place.tensor, chunk, pipe.steps() + 1, place.chunk(chunk)));
@@ -254,7 +298,7 @@ public final class Streaming implements Residency, AutoCloseable {
             Place weight = pinned.get(Key.weight(layout.tensors().get(tensor).name()));
             for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
                 if (pipe.pending(tensor, chunk)) {
-                    pipe.add(tensor, chunk, homes(tensor, chunk, weight), new ArrayList<>());
+                    pipe.add(tensor, chunk, true, homes(tensor, chunk, weight), new ArrayList<>());
                 }
             }
         }
@@ -314,6 +358,9 @@ public final class Streaming implements Residency, AutoCloseable {
 
     /// One run ahead of the program; false if the run was given up.
     private boolean walk() {
+        synchronized (this) {
+            lateNow = late;
+        }
         for (Task task : tasks) {
             if (!take(task.place())) {
                 return false;
@@ -368,6 +415,7 @@ public final class Streaming implements Residency, AutoCloseable {
 
     /// Brings a weight into its place: read if it is not there, updated if an update is pending.
     private void fill(Place place) {
+        boolean write = place.last || place.share >= lateNow;
         for (Place earlier : place.earlier) {
             // its update may still be on the way
             pipe.drainTo(earlier.added);
@@ -376,7 +424,7 @@ public final class Streaming implements Residency, AutoCloseable {
         boolean updated = true;
         for (int chunk = 0; chunk < layout.chunks(place.tensor); chunk++) {
             updated &= pipe.pending(place.tensor, chunk);
-            pipe.add(place.tensor, chunk, homes(place.tensor, chunk, place), place.writes);
+            pipe.add(place.tensor, chunk, write, homes(place.tensor, chunk, place), place.writes);
         }
         boolean moments = updated;
         pipe.then(() -> ready(place, moments));

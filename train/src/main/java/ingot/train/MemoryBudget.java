@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
 /// @param process the part that Java itself needs: its heap, and what it keeps outside of it
 public record MemoryBudget(long bytes, long process) {
     /// Compiled code, classes, compiler, stacks, libraries: what a training run was seen to use beside its heap.
-    private static final long NATIVE = 160L << 20;
+    private static final long NATIVE = 112L << 20;
 
     private static final Pattern SIZE =
             Pattern.compile("(\\d+(?:\\.\\d+)?)\\s*([KMGT]?)(i?)B?", Pattern.CASE_INSENSITIVE);

@@ -49,7 +49,7 @@ public record StreamPlan(
                 + Streaming.ringBytes(layout, LEAST_CHUNKS)
                 + WindowPlan.minimum(visits);
         if (settings.budget().bytes() < least) {
-            throw new IngotException("memory: " + program.name() + " needs at least " + mebibytes(least)
+            throw new IngotException("memory: a training step needs at least " + mebibytes(least)
                     + ", the budget is " + mebibytes(settings.budget().bytes()) + ": "
                     + mebibytes(settings.budget().process()) + " for Java, " + mebibytes(fixed)
                     + " for activations, " + mebibytes(Streaming.ringBytes(layout, LEAST_CHUNKS))
