@@ -1,7 +1,6 @@
 package ingot.cli;
 
 import ingot.compiler.Backend;
-import ingot.compiler.Program;
 import ingot.compiler.Step;
 import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
@@ -75,14 +74,13 @@ final class Plan implements Callable<Integer> {
         screen.live("compiling ...");
         try (TilePool pool = new TilePool(Threads.of(config.threads()))) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
-            Program program = TrainingRun.streamedProgram(config, model);
-            StreamPlan plan = TrainingRun.plan(config, model, program, backend, MemoryBudget.of(bytes));
+            StreamPlan plan = TrainingRun.plan(config, model, backend, MemoryBudget.of(bytes));
             screen.live("measuring the processor and the disk ...");
             double compute = Peaks.measure(pool).fma() * 1e9 * SUSTAINED;
             DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())));
             screen.end(false);
-            memory(plan, program);
-            time(config, plan, program, compute, disk);
+            memory(plan);
+            time(config, plan, compute, disk);
         }
         return 0;
     }
@@ -96,7 +94,7 @@ final class Plan implements Callable<Integer> {
         return folder;
     }
 
-    private void memory(StreamPlan plan, Program program) {
+    private void memory(StreamPlan plan) {
         WindowPlan window = plan.window();
         long whole = plan.layout().stateBytes();
         item(
@@ -109,6 +107,12 @@ final class Plan implements Callable<Integer> {
         item("budget", Quantity.bytes(plan.budget().bytes()) + ", at least " + Quantity.bytes(plan.leastBytes()));
         item("  java", Quantity.bytes(plan.budget().process()));
         item("  working", Quantity.bytes(plan.fixedBytes()) + " for activations, inputs and kernels");
+        if (plan.program().memory().spillBytes() > 0) {
+            item(
+                    "  spilled",
+                    Quantity.bytes(plan.program().memory().spillBytes()) + " of activations wait on disk for"
+                            + " their backward");
+        }
         item("  in flight", Quantity.bytes(plan.ringBytes()) + " of chunks between disk and window");
         item(
                 "  window",
@@ -119,13 +123,13 @@ final class Plan implements Callable<Integer> {
         item("  unused", Quantity.bytes(plan.budget().bytes() - plan.totalBytes()));
         item(
                 "stages",
-                Quantity.count(program.stages().size()) + "; state : memory = "
+                Quantity.count(plan.program().stages().size()) + "; state : memory = "
                         + Quantity.digits((double) whole / plan.budget().bytes()) + " : 1");
     }
 
-    private void time(RunConfig config, StreamPlan plan, Program program, double compute, DiskSpeed disk) {
+    private void time(RunConfig config, StreamPlan plan, double compute, DiskSpeed disk) {
         double flops = 0;
-        for (Step step : program.steps()) {
+        for (Step step : plan.program().steps()) {
             if (step instanceof Step.Run run) {
                 flops += Explain.flops(run.kernel());
             }

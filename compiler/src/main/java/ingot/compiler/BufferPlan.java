@@ -27,7 +27,7 @@ public record BufferPlan(List<Life> lives, long[] offsets, long peak, long lower
         }
 
         private long alignment() {
-            return bytes >= LARGE ? PAGE : LINE;
+            return bytes >= LARGE || bytes % PAGE == 0 ? PAGE : LINE;
         }
     }
 
@@ -57,7 +57,7 @@ public record BufferPlan(List<Life> lives, long[] offsets, long peak, long lower
         return new BufferPlan(List.copyOf(lives), offsets, align(peak, LINE), lowerBound(lives));
     }
 
-    /// Where buffer `id` lies, a multiple of 64; large buffers lie at multiples of 4,096.
+    /// Where buffer `id` lies, a multiple of 64; large buffers and those of whole pages lie at multiples of 4,096.
     public long offset(int id) {
         return offsets[id];
     }

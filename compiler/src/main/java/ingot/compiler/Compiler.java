@@ -36,8 +36,9 @@ public final class Compiler {
     ///
     /// @param keptComposites names of composites that the backend has kernels for; all others are inlined
     /// @param logitBytes how much memory the logits of a linear cross entropy may take before it is tiled over rows
-    public record Options(Set<String> keptComposites, long logitBytes) {
-        public static final Options DEFAULT = new Options(Set.of(), 64L << 20);
+    /// @param spillBytes activations of at least so many bytes go to disk between forward and backward
+    public record Options(Set<String> keptComposites, long logitBytes, long spillBytes) {
+        public static final Options DEFAULT = new Options(Set.of(), 64L << 20, Long.MAX_VALUE);
 
         public Options {
             keptComposites = Set.copyOf(keptComposites);
@@ -116,6 +117,9 @@ public final class Compiler {
     private Program program(
             List<Schedule.Variant> variants, List<String> scopes, Schedule.Batch batch, Map<String, String> inPlace) {
         Schedule schedule = debug.timed("schedule", () -> new Schedule(variants, batch, this::compile).write());
+        long spilled = options.spillBytes() == Long.MAX_VALUE
+                ? 0
+                : Spills.apply(schedule.drafts(), schedule.planned(), options.spillBytes());
         InPlace.protect(schedule.drafts(), schedule.planned(), inPlace, outputTypes(schedule));
         Placement placement = debug.timed("place", () -> Placement.of(schedule.drafts(), schedule.planned()));
         Graph graph = variants.getFirst().micro().graph();
@@ -153,7 +157,8 @@ public final class Compiler {
                         inputs.values().stream().mapToLong(Type::bytes).sum()
                                 + outputs.values().stream()
                                         .mapToLong(Type::bytes)
-                                        .sum()));
+                                        .sum(),
+                        spilled));
         debug.print("program", "program " + program.name(), () -> Explain.program(program));
         return program;
     }

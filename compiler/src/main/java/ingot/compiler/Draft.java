@@ -15,6 +15,10 @@ sealed interface Draft {
 
     record Reduce(Place left, Place right, long elements) implements Draft {}
 
+    record Spill(Place from, long bytes, long position) implements Draft {}
+
+    record Fetch(Place to, long bytes, long position) implements Draft {}
+
     /// Where a value lies.
     sealed interface Place {
         /// A buffer of the caller, the store or the program.
@@ -37,6 +41,8 @@ sealed interface Draft {
             case Ready _ -> List.of();
             case Run run -> run.places();
             case Reduce reduce -> List.of(reduce.left(), reduce.right());
+            case Spill spill -> List.of(spill.from());
+            case Fetch fetch -> List.of(fetch.to());
         };
     }
 }

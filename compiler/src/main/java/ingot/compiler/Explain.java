@@ -33,6 +33,8 @@ public final class Explain {
             String line = switch (step) {
                 case Step.Run _ -> "run";
                 case Step.Reduce _ -> "reduce";
+                case Step.Spill _ -> "spill";
+                case Step.Fetch _ -> "fetch";
                 case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> step(program, step);
             };
             if (!line.equals(last)) {
@@ -177,6 +179,8 @@ public final class Explain {
                                 run.operands().stream().map(Explain::operand).toList());
             case Step.Reduce reduce ->
                 "  reduce " + operand(reduce.left()) + " += " + operand(reduce.right()) + " × " + reduce.elements();
+            case Step.Spill spill -> "spill " + operand(spill.from()) + " to " + spill.position();
+            case Step.Fetch fetch -> "fetch " + operand(fetch.to()) + " from " + fetch.position();
             case Step.Store store -> "store " + stage(program, store.stage());
             case Step.Free free -> "free " + stage(program, free.stage());
             case Step.Commit _ -> "commit";

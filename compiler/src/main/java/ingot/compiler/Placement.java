@@ -43,6 +43,10 @@ record Placement(List<Step> steps, BufferPlan plan) {
                                     run.places().stream()
                                             .map(place -> operand(place, home, index, plan))
                                             .toList());
+                        case Draft.Spill spill ->
+                            new Step.Spill(operand(spill.from(), home, index, plan), spill.bytes(), spill.position());
+                        case Draft.Fetch fetch ->
+                            new Step.Fetch(operand(fetch.to(), home, index, plan), fetch.bytes(), fetch.position());
                         case Draft.Reduce reduce ->
                             new Step.Reduce(
                                     operand(reduce.left(), home, index, plan),

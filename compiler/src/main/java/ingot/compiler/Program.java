@@ -36,14 +36,15 @@ public record Program(
     }
 
     /// Planned bytes: activations with reuse (and the most that is alive at once, which no plan can beat), gradients,
-    /// weights, constants, inputs and outputs.
+    /// weights, constants, inputs and outputs; and, on disk, activations that are spilled.
     public record MemoryPlan(
             long activationBytes,
             long liveBytes,
             long gradientBytes,
             long weightBytes,
             long constantBytes,
-            long interfaceBytes) {
+            long interfaceBytes,
+            long spillBytes) {
         public long total() {
             return activationBytes + gradientBytes + weightBytes + constantBytes + interfaceBytes;
         }

@@ -72,7 +72,7 @@ class ProgramTest {
     @CsvSource({"4, 4", "7, 4", "5, 5"})
     void tiledLogits(int batch, int microBatch) {
         TrainingSpec spec = GptSpec.gpt(GptSpec.small(1, 0), 8, batch, microBatch, false);
-        Compiler.Options tiled = new Compiler.Options(Set.of(), 8 * 37 * 4);
+        Compiler.Options tiled = new Compiler.Options(Set.of(), 8 * 37 * 4, Long.MAX_VALUE);
         same(spec, tiled);
         assertThat(compile(spec, tiled).steps())
                 .noneMatch(step -> step instanceof Step.Run(Kernel.Matmul dot, var _)

@@ -109,8 +109,8 @@ final class ChunkPipe {
 
     /// Starts what a chunk needs: its weight into memory, its pending update.
     ///
-    /// @param write the result of the update goes to disk; false if the same update will be applied once more later in the
-    /// step, and written then
+    /// @param write the result of the update goes to disk; false if the same update will be applied once more later in
+    /// the step, and written then
     /// @param homes of the weight, the moments and the gradient
     /// @param writes gets the write-back, if there is one; the homes stay untouched until it is done
     void add(int tensor, int chunk, boolean write, List<Home> homes, Collection<Transfer> writes) {

@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
 public final class Executor implements AutoCloseable {
     private final Program program;
     private final Residency residency;
+    private final SpillFile spill;
     private final List<Visit> visits;
     private final Arena arena = Arena.ofShared();
     private final Map<String, MemorySegment> inputs = new LinkedHashMap<>();
@@ -56,6 +57,10 @@ public final class Executor implements AutoCloseable {
         record Store(Visit visit) implements Action {}
 
         record Free(Visit visit) implements Action {}
+
+        record Spill(int slot, long bytes, long position) implements Action {}
+
+        record Fetch(int slot, long bytes, long position) implements Action {}
     }
 
     public Executor(Program program, Backend backend, WeightStore store) {
@@ -65,20 +70,28 @@ public final class Executor implements AutoCloseable {
     /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every
     /// run.
     public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
-        this(program, backend, Residency.pinned(store), bound, MemorySegment.NULL);
+        this(program, backend, Residency.pinned(store), bound, MemorySegment.NULL, SpillFile.NONE);
     }
 
-    public Executor(Program program, Backend backend, Residency residency) {
-        this(program, backend, residency, Set.of(), MemorySegment.NULL);
+    /// @param spill where activations go that the program spills
+    public Executor(Program program, Backend backend, Residency residency, SpillFile spill) {
+        this(program, backend, residency, Set.of(), MemorySegment.NULL, spill);
     }
 
     /// An executor that works in the memory of another one, which is idle meanwhile; if it is too small, in its own.
     public Executor(Program program, Backend backend, WeightStore store, Executor idle) {
-        this(program, backend, Residency.pinned(store), Set.of(), idle.activations);
+        this(program, backend, Residency.pinned(store), Set.of(), idle.activations, SpillFile.NONE);
     }
 
-    private Executor(Program program, Backend backend, Residency residency, Set<String> bound, MemorySegment idle) {
+    private Executor(
+            Program program,
+            Backend backend,
+            Residency residency,
+            Set<String> bound,
+            MemorySegment idle,
+            SpillFile spill) {
         this.program = program;
+        this.spill = spill;
         this.residency = residency;
         visits = Visit.of(program);
         for (Step step : program.steps()) {
@@ -138,7 +151,13 @@ public final class Executor implements AutoCloseable {
                     scratch = Math.max(
                             scratch,
                             backend.prepare(addition(reduce.elements())).scratchBytes());
-                case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> {}
+                case Step.Load _,
+                        Step.Update _,
+                        Step.Store _,
+                        Step.Free _,
+                        Step.Commit _,
+                        Step.Spill _,
+                        Step.Fetch _ -> {}
             }
         }
         Program.MemoryPlan memory = program.memory();
@@ -248,9 +267,15 @@ public final class Executor implements AutoCloseable {
                 }
                 case Action.Store store -> residency.stored(store.visit());
                 case Action.Free free -> residency.free(free.visit());
+                case Action.Spill out -> spill.write(out.position(), memory(out.slot(), out.bytes()));
+                case Action.Fetch in -> spill.read(in.position(), memory(in.slot(), in.bytes()));
             }
         }
         return null;
+    }
+
+    private MemorySegment memory(int slot, long bytes) {
+        return MemorySegment.ofAddress(base[slot]).reinterpret(bytes);
     }
 
     private void execute(Action.Run run) {
@@ -297,6 +322,9 @@ public final class Executor implements AutoCloseable {
                                     List.of(reduce.left(), reduce.right(), reduce.left())));
                 case Step.Store _ -> actions.add(new Action.Store(visits.get(visit)));
                 case Step.Free _ -> actions.add(new Action.Free(visits.get(visit)));
+                case Step.Spill out ->
+                    actions.add(new Action.Spill(slot(out.from().buffer()), out.bytes(), out.position()));
+                case Step.Fetch in -> actions.add(new Action.Fetch(slot(in.to().buffer()), in.bytes(), in.position()));
                 case Step.Commit _ -> {
                     // the caller commits: it knows what the pending update is
                 }
@@ -329,6 +357,8 @@ public final class Executor implements AutoCloseable {
         return switch (step) {
             case Step.Run run -> run.operands();
             case Step.Reduce reduce -> List.of(reduce.left(), reduce.right());
+            case Step.Spill spill -> List.of(spill.from());
+            case Step.Fetch fetch -> List.of(fetch.to());
             case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> List.of();
         };
     }

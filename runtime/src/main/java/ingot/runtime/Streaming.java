@@ -26,10 +26,10 @@ import org.jspecify.annotations.Nullable;
 /// reads the weight in chunks, applies the pending update chunk by chunk (moments and gradient pass through a small
 /// ring of buffers) and writes the result. So a stage's optimizer step happens while the stage before it computes.
 ///
-/// Forward is a quarter to a third of a step's computation, but would be three quarters of its reading and writing. So for a part
-/// of the weights the forward applies the update only in memory, and the backward, which reads the weight again anyway, applies the
-/// same update once more and writes it. How large that part is follows from where the program waited in the steps
-/// before.
+/// Forward is a quarter to a third of a step's computation, but would be three quarters of its reading and writing. So
+/// for a part of the weights the forward applies the update only in memory, and the backward, which reads the weight
+/// again anyway, applies the same update once more and writes it. How large that part is follows from where the program
+/// waited in the steps before.
 ///
 /// Which update is pending is a property of the data: after S committed steps every chunk is at generation S, or at S −
 /// 1 with a gradient of generation S. Anything else is damage.

@@ -78,6 +78,11 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
         return place(visits, sizes(visits, List.of()), Set.of(), false).bytes();
     }
 
+    /// The least window with which a step reads and writes while it computes.
+    public static long overlapping(List<Visit> visits) {
+        return place(visits, sizes(visits, List.of()), Set.of(), true).bytes();
+    }
+
     /// Bytes that a step reads from disk with this plan: what is not pinned, once for the update, and once more for
     /// every other stay of a weight.
     public long readBytes(List<Visit> visits, List<String> moments) {

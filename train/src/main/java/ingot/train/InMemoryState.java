@@ -3,6 +3,7 @@ package ingot.train;
 import ingot.compiler.Backend;
 import ingot.nn.Parameter;
 import ingot.runtime.Residency;
+import ingot.runtime.SpillFile;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
 import ingot.store.WeightStore;
@@ -32,6 +33,11 @@ record InMemoryState(RamStore ram, DeferredUpdates deferred) implements Training
     @Override
     public Residency residency() {
         return Residency.pinned(ram);
+    }
+
+    @Override
+    public SpillFile spill() {
+        return SpillFile.NONE;
     }
 
     @Override

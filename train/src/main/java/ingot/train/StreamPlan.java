@@ -14,6 +14,7 @@ import java.util.List;
 
 /// How a model's training state goes through the memory of a budget: made before the run, kept by it.
 ///
+/// @param program of one step
 /// @param window what is in memory when
 /// @param fixedBytes activations, inputs, constants and what kernels need besides
 /// @param ringBytes chunks on their way to and from the disk
@@ -22,6 +23,7 @@ import java.util.List;
 /// @param leastBytes the smallest budget with which a step can be done
 public record StreamPlan(
         MemoryBudget budget,
+        Program program,
         StoreLayout layout,
         WindowPlan window,
         long fixedBytes,
@@ -36,6 +38,14 @@ public record StreamPlan(
 
     /// The optimizer's and the initial values' programs, the store's index.
     private static final long OTHER_BYTES = 4 << 20;
+
+    /// True if the budget has room to read while computing.
+    static boolean fits(
+            Program program, List<Parameter> parameters, Optimizer optimizer, Backend backend, Streamed settings) {
+        StoreLayout layout = layout(parameters, optimizer, settings.chunkElements());
+        long available = settings.budget().available() - Executor.bytes(program, backend) - OTHER_BYTES;
+        return WindowPlan.overlapping(Visit.of(program)) + Streaming.ringBytes(layout, LEAST_CHUNKS) <= available;
+    }
 
     /// The plan for a program; refuses a budget that is too small, with the least that would do.
     static StreamPlan of(
@@ -65,12 +75,13 @@ public record StreamPlan(
         WindowPlan window = WindowPlan.of(visits, layout.moments(), available - ring);
         return new StreamPlan(
                 settings.budget(),
+                program,
                 layout,
                 window,
                 fixed,
                 ring,
-                window.readBytes(visits, layout.moments()),
-                layout.stateBytes(),
+                window.readBytes(visits, layout.moments()) + program.memory().spillBytes(),
+                layout.stateBytes() + program.memory().spillBytes(),
                 least);
     }
 

@@ -1,10 +1,15 @@
 package ingot.train;
 
+import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
+import ingot.compiler.Program;
+import ingot.compiler.TrainingSpec;
+import ingot.nn.Parameter;
 import ingot.store.DiskStore;
 import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 
@@ -19,7 +24,21 @@ import java.util.function.Consumer;
 public record Streamed(
         Path folder, MemoryBudget budget, String identity, int chunkElements, boolean durable, Consumer<String> warn) {
     /// Logits take less memory than in a run without a budget.
-    static final Compiler.Options OPTIONS = new Compiler.Options(Set.of(), 8L << 20);
+    static final Compiler.Options OPTIONS = new Compiler.Options(Set.of(), 8L << 20, Long.MAX_VALUE);
+
+    /// For small budgets: what lies between forward and backward goes to disk.
+    private static final Compiler.Options SPILLING = new Compiler.Options(Set.of(), 8L << 20, 1 << 14);
+
+    /// The program of a step and its plan: one that keeps activations in memory, unless that leaves no room to read and
+    /// compute at the same time.
+    static StreamPlan plan(
+            TrainingSpec spec, List<Parameter> parameters, Optimizer optimizer, Backend backend, Streamed settings) {
+        Program keeping = Compiler.training(spec, OPTIONS);
+        if (StreamPlan.fits(keeping, parameters, optimizer, backend, settings)) {
+            return StreamPlan.of(keeping, parameters, optimizer, backend, settings);
+        }
+        return StreamPlan.of(Compiler.training(spec, SPILLING), parameters, optimizer, backend, settings);
+    }
 
     /// True if a folder has a store.
     public static boolean exists(Path folder) {

@@ -1,10 +1,10 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.compiler.Program;
 import ingot.ir.IngotException;
 import ingot.nn.Parameter;
 import ingot.runtime.Residency;
+import ingot.runtime.SpillFile;
 import ingot.runtime.StageUpdates;
 import ingot.runtime.StateUpdates;
 import ingot.runtime.Streaming;
@@ -34,6 +34,7 @@ final class StreamedState implements TrainingState {
     private final InitialValues initial;
     private final Updates updates;
     private final Streaming streaming;
+    private final SpillFile spill;
     private Note note;
     private long commitNanos;
 
@@ -118,6 +119,10 @@ final class StreamedState implements TrainingState {
             MemorySegment window = arena.allocate(plan.window().bytes(), PAGE);
             MemorySegment ring = arena.allocate(plan.ringBytes(), PAGE);
             store = store(layout, window, settings);
+            long spilled = plan.program().memory().spillBytes();
+            spill = spilled == 0
+                    ? SpillFile.NONE
+                    : SpillFile.create(settings.folder().resolve("activations.tmp"), spilled);
             streaming = new Streaming(visits, plan.window(), store, window, ring, updates);
         } catch (RuntimeException e) {
             closeMemory();
@@ -136,9 +141,9 @@ final class StreamedState implements TrainingState {
 
     /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time and no disk.
     static StreamedState open(
-            Task task, Recipe recipe, Program program, Backend backend, Backend background, Streamed settings) {
-        StreamPlan plan = StreamPlan.of(program, task.parameters(), recipe.optimizer(), backend, settings);
-        return new StreamedState(plan, task.parameters(), recipe, Visit.of(program), backend, background, settings);
+            StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
+        return new StreamedState(
+                plan, task.parameters(), recipe, Visit.of(plan.program()), backend, background, settings);
     }
 
     private DiskStore store(StoreLayout layout, MemorySegment window, Streamed settings) {
@@ -192,6 +197,11 @@ final class StreamedState implements TrainingState {
     }
 
     @Override
+    public SpillFile spill() {
+        return spill;
+    }
+
+    @Override
     public StageUpdates updates() {
         return StageUpdates.NONE;
     }
@@ -231,6 +241,7 @@ final class StreamedState implements TrainingState {
     public void close() {
         streaming.close();
         store.close();
+        spill.close();
         closeMemory();
     }
 

@@ -44,17 +44,17 @@ public final class Trainer implements AutoCloseable {
         this.task = task;
         this.recipe = recipe;
         this.state = state;
-        executor = new Executor(program, backend, state.residency());
+        executor = new Executor(program, backend, state.residency(), state.spill());
     }
 
     /// A trainer whose state is on disk; continues after the last committed step.
     ///
     /// @param background runs updates while `backend` computes: a backend of its own, with one thread
     public static Trainer streamed(Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
-        Program program = Compiler.training(spec(task, recipe), Streamed.OPTIONS);
-        StreamedState state = StreamedState.open(task, recipe, program, backend, background, settings);
+        StreamPlan plan = Streamed.plan(spec(task, recipe), task.parameters(), recipe.optimizer(), backend, settings);
+        StreamedState state = StreamedState.open(plan, task, recipe, backend, background, settings);
         try {
-            Trainer trainer = new Trainer(task, recipe, backend, program, state);
+            Trainer trainer = new Trainer(task, recipe, backend, plan.program(), state);
             trainer.step = state.step();
             trainer.losses = state.losses();
             return trainer;

@@ -361,15 +361,10 @@ public final class TrainingRun {
         return Compiler.training(spec(config, model));
     }
 
-    /// The program of one step of a run that streams; needs no data.
-    public static Program streamedProgram(RunConfig config, Gpt model) {
-        return Compiler.training(spec(config, model), Streamed.OPTIONS);
-    }
-
-    /// How such a run would go through the memory of a budget; needs no data.
-    public static StreamPlan plan(RunConfig config, Gpt model, Program program, Backend backend, MemoryBudget budget) {
-        return StreamPlan.of(
-                program,
+    /// How a run would stream with a budget; needs no data.
+    public static StreamPlan plan(RunConfig config, Gpt model, Backend backend, MemoryBudget budget) {
+        return Streamed.plan(
+                spec(config, model),
                 model.parameters(),
                 config.train().rule(),
                 backend,

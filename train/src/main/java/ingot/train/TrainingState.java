@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.runtime.Residency;
+import ingot.runtime.SpillFile;
 import ingot.runtime.StageUpdates;
 import ingot.store.WeightStore;
 import org.jspecify.annotations.Nullable;
@@ -10,6 +11,9 @@ import org.jspecify.annotations.Nullable;
 interface TrainingState extends AutoCloseable {
     /// How weights and gradients come into memory during a step.
     Residency residency();
+
+    /// Where activations go that the program spills.
+    SpillFile spill();
 
     /// What the executor does at the updates of a step.
     StageUpdates updates();
