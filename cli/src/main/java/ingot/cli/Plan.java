@@ -11,6 +11,7 @@ import ingot.runtime.WindowPlan;
 import ingot.train.MemoryBudget;
 import ingot.train.RunConfig;
 import ingot.train.StreamPlan;
+import ingot.train.Traffic;
 import ingot.train.TrainingRun;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -81,8 +82,10 @@ final class Plan implements Callable<Integer> {
             screen.end(false);
             memory(plan);
             time(config, plan, compute, disk);
+            return 0;
+        } finally {
+            screen.end(false);
         }
-        return 0;
     }
 
     /// The run folder, or the nearest folder above it that exists.
@@ -136,12 +139,24 @@ final class Plan implements Callable<Integer> {
         }
         long tokens = (long) config.train().batch() * config.model().context();
         double computing = flops / compute;
-        double transfer = (plan.readBytes() + plan.writtenBytes()) / disk.mixed();
-        double step = Math.max(computing, transfer);
+        // forward : backward is 1 : 2 in products, and 1 : 3 if the forward is computed again
+        double forward = computing / (config.train().recompute() ? 4 : 3);
+        Traffic best = plan.traffic();
+        double step = Double.POSITIVE_INFINITY;
+        for (int eighths = 0; eighths <= 8; eighths++) {
+            Traffic traffic = plan.traffic().later(eighths / 8.0);
+            double seconds = plan.window().overlap()
+                    ? traffic.seconds(forward, computing - forward, disk.mixed())
+                    : computing + (traffic.read() + traffic.written()) / disk.mixed();
+            if (seconds < step) {
+                step = seconds;
+                best = traffic;
+            }
+        }
+        double transfer = (best.read() + best.written()) / disk.mixed();
         item(
                 "traffic",
-                Quantity.bytes(plan.readBytes()) + " read and " + Quantity.bytes(plan.writtenBytes())
-                        + " written per step");
+                Quantity.bytes(best.read()) + " read and " + Quantity.bytes(best.written()) + " written per step");
         item(
                 "disk",
                 Quantity.bytes(disk.mixed()) + "/s reading and writing at once (" + Quantity.bytes(disk.read())
@@ -154,12 +169,12 @@ final class Plan implements Callable<Integer> {
                 "step",
                 Quantity.duration(step) + " for " + Quantity.count(tokens) + " tokens: "
                         + Quantity.duration(computing) + " of computing, " + Quantity.duration(transfer)
-                        + " of reading and writing"
-                        + (transfer > computing ? "; the disk decides" : ", hidden behind it"));
+                        + " of reading and writing; efficiency " + Quantity.digits(computing / step));
         item(
                 "break-even",
-                Quantity.count(Math.round(tokens * transfer / computing)) + " tokens per step hide the disk");
-        item("wear", Quantity.bytes(plan.writtenBytes() / step * 86400) + " written per day");
+                Quantity.count(Math.round(tokens * transfer / computing))
+                        + " tokens per step take as long to compute as to read and write");
+        item("wear", Quantity.bytes(best.written() / step * 86400) + " written per day");
     }
 
     private void item(String name, String text) {

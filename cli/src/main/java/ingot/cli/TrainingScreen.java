@@ -73,7 +73,8 @@ final class TrainingScreen implements Callback {
                             + " are for what passes by");
             item(
                     "disk",
-                    Quantity.bytes(stream.readBytes()) + " read and " + Quantity.bytes(stream.writtenBytes())
+                    "about " + Quantity.bytes(stream.traffic().later(0.5).read()) + " read and "
+                            + Quantity.bytes(stream.traffic().later(0.5).written())
                             + " written per step; every step is durable");
         }
         screen.line("");

@@ -80,6 +80,26 @@ class ProgramTest {
                         && dot.c().shape().dim(-1) == 37);
     }
 
+    /// What lies between forward and backward waits in a file, and its memory serves others.
+    @ParameterizedTest
+    @CsvSource({"4, 4, true", "4, 1, true", "7, 2, false"})
+    void spills(int batch, int microBatch, boolean recompute) {
+        TrainingSpec spec = GptSpec.gpt(GptSpec.small(4, 0.1), 8, batch, microBatch, recompute);
+        Compiler.Options spilling = new Compiler.Options(Set.of(), 64 << 20, 512);
+        same(spec, spilling);
+        Program kept = compile(spec, Compiler.Options.DEFAULT);
+        Program spilled = compile(spec, spilling);
+        assertThat(kept.memory().spillBytes()).isZero();
+        assertThat(spilled.memory().spillBytes()).isPositive().matches(bytes -> bytes % 4096 == 0, "whole pages");
+        assertThat(count(spilled, Step.Spill.class))
+                .isEqualTo(count(spilled, Step.Fetch.class))
+                .isPositive();
+    }
+
+    private static long count(Program program, Class<? extends Step> kind) {
+        return program.steps().stream().filter(kind::isInstance).count();
+    }
+
     static void same(TrainingSpec spec) {
         same(spec, Compiler.Options.DEFAULT);
     }

@@ -364,7 +364,9 @@ public final class Executor implements AutoCloseable {
     }
 
     private static Kernel addition(long elements) {
-        Type type = Type.f32(Math.toIntExact(elements));
+        // two axes, because one cannot have more than 2³¹ − 1 elements
+        int width = (int) Math.min(Long.lowestOneBit(Math.max(1, elements)), 1 << 20);
+        Type type = Type.f32(Math.toIntExact(elements / width), width);
         GraphBuilder builder = new GraphBuilder("add");
         builder.output("0", builder.add(builder.input("0", type), builder.input("1", type)));
         Layout layout = Layout.rowMajor(type);

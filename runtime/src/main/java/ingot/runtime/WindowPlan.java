@@ -83,21 +83,6 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
         return place(visits, sizes(visits, List.of()), Set.of(), true).bytes();
     }
 
-    /// Bytes that a step reads from disk with this plan: what is not pinned, once for the update, and once more for
-    /// every other stay of a weight.
-    public long readBytes(List<Visit> visits, List<String> moments) {
-        long bytes = stays.stream()
-                .filter(stay -> !stay.gradient())
-                .mapToLong(Stay::bytes)
-                .sum();
-        for (Map.Entry<Key, Long> size : sizes(visits, moments).entrySet()) {
-            if (!size.getKey().part().equals(Key.WEIGHT) && !pinned.containsKey(size.getKey())) {
-                bytes += size.getValue();
-            }
-        }
-        return bytes;
-    }
-
     private static WindowPlan place(List<Visit> visits, Map<Key, Long> sizes, Set<Key> pinned, boolean overlap) {
         Map<Key, Long> offsets = new LinkedHashMap<>();
         long at = 0;

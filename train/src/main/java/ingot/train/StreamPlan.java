@@ -18,8 +18,7 @@ import java.util.List;
 /// @param window what is in memory when
 /// @param fixedBytes activations, inputs, constants and what kernels need besides
 /// @param ringBytes chunks on their way to and from the disk
-/// @param readBytes read per step
-/// @param writtenBytes written per step
+/// @param traffic what a step reads and writes
 /// @param leastBytes the smallest budget with which a step can be done
 public record StreamPlan(
         MemoryBudget budget,
@@ -28,8 +27,7 @@ public record StreamPlan(
         WindowPlan window,
         long fixedBytes,
         long ringBytes,
-        long readBytes,
-        long writtenBytes,
+        Traffic traffic,
         long leastBytes) {
     /// More chunks in flight than this gain nothing.
     private static final int MOST_CHUNKS = 16;
@@ -80,8 +78,7 @@ public record StreamPlan(
                 window,
                 fixed,
                 ring,
-                window.readBytes(visits, layout.moments()) + program.memory().spillBytes(),
-                layout.stateBytes() + program.memory().spillBytes(),
+                Traffic.of(window, visits, layout.moments(), program.memory().spillBytes()),
                 least);
     }
 

@@ -115,27 +115,35 @@ final class StreamedState implements TrainingState {
                 new UpdateRule(recipe.optimizer(), parameters, layout.chunkElements(), background),
                 new GradientNorm(parameters, layout.chunkElements(), backend),
                 layout.chunkElements());
+        DiskStore opened = null;
+        SpillFile made = SpillFile.NONE;
         try {
             MemorySegment window = arena.allocate(plan.window().bytes(), PAGE);
             MemorySegment ring = arena.allocate(plan.ringBytes(), PAGE);
-            store = store(layout, window, settings);
+            opened = store(layout, window, settings);
             long spilled = plan.program().memory().spillBytes();
-            spill = spilled == 0
-                    ? SpillFile.NONE
-                    : SpillFile.create(settings.folder().resolve("activations.tmp"), spilled);
-            streaming = new Streaming(visits, plan.window(), store, window, ring, updates);
-        } catch (RuntimeException e) {
+            if (spilled > 0) {
+                made = SpillFile.create(settings.folder().resolve("activations.tmp"), spilled);
+            }
+            note = Note.of(opened.note());
+            streaming = new Streaming(visits, plan.window(), opened, window, ring, updates);
+        } catch (RuntimeException | OutOfMemoryError e) {
+            made.close();
+            if (opened != null) {
+                opened.close();
+            }
             closeMemory();
+            if (e instanceof OutOfMemoryError) {
+                throw new IngotException(
+                        "memory: the machine does not have the "
+                                + (plan.window().bytes() + plan.ringBytes() >> 20)
+                                + " MiB that the budget plans; give a smaller one with --memory",
+                        e);
+            }
             throw e;
-        } catch (OutOfMemoryError e) {
-            closeMemory();
-            throw new IngotException(
-                    "memory: the machine does not have the "
-                            + (plan.window().bytes() + plan.ringBytes() >> 20) + " MiB that the budget plans; give a"
-                            + " smaller one with --memory",
-                    e);
         }
-        note = Note.of(store.note());
+        store = opened;
+        spill = made;
         continueFrom(note);
     }
 
