@@ -17,6 +17,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Explain(screen);
         } else if (type == Plan.class) {
             command = new Plan(screen);
+        } else if (type == Store.class) {
+            command = new Store(screen);
         } else if (type == Doctor.class) {
             command = new Doctor(screen);
         } else {

@@ -1,5 +1,6 @@
 package ingot.cli;
 
+import ingot.data.Nearest;
 import ingot.ir.IngotException;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -9,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine;
@@ -51,6 +53,7 @@ import picocli.CommandLine.ParameterException;
             Eval.class,
             Explain.class,
             Plan.class,
+            Store.class,
             Doctor.class,
             HelpCommand.class
         })
@@ -67,7 +70,7 @@ public final class Main implements Runnable {
 
     @Override
     public void run() {
-        CommandLine.usage(this, screen.out());
+        new CommandLine(this, new Commands(screen)).usage(screen.out());
     }
 
     public static void main(String[] arguments) {
@@ -122,17 +125,26 @@ public final class Main implements Runnable {
         if (!dashed.isEmpty()) {
             message.append("; settings have no dashes: ")
                     .append(dashed.getFirst().replaceFirst("^-+", ""));
-        } else if (failure instanceof CommandLine.UnmatchedArgumentException unmatched
-                && !unmatched.getSuggestions().isEmpty()) {
-            message.append("; did you mean ")
-                    .append(unmatched.getSuggestions().getFirst())
-                    .append('?');
+        } else if (failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
+            suggestion(command, unmatched)
+                    .ifPresent(near ->
+                            message.append("; did you mean ").append(near).append('?'));
         }
         screen.warn(message.toString());
         String name = command.getCommandSpec().qualifiedName();
-        screen.warn("usage: " + name + (name.equals("ingot") ? " COMMAND …" : parameters(command)) + ", see `"
-                + (name.equals("ingot") ? "ingot --help" : name.replaceFirst("ingot ", "ingot help ")) + "`");
+        boolean group = !command.getSubcommands().isEmpty();
+        boolean inner = name.equals("ingot") || name.indexOf(' ') != name.lastIndexOf(' ');
+        screen.warn("usage: " + name + (group ? " COMMAND …" : parameters(command)) + ", see `"
+                + (inner ? name + " --help" : name.replaceFirst("ingot ", "ingot help ")) + "`");
         return WRONG_USAGE;
+    }
+
+    private static Optional<String> suggestion(CommandLine command, CommandLine.UnmatchedArgumentException unmatched) {
+        return command.getSubcommands().isEmpty()
+                ? unmatched.getSuggestions().stream().findFirst()
+                : Nearest.close(
+                        unmatched.getUnmatched().getFirst(),
+                        List.copyOf(command.getSubcommands().keySet()));
     }
 
     private static String parameters(CommandLine command) {

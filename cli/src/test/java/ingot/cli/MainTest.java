@@ -26,11 +26,11 @@ class MainTest {
         assertThat(nothing.status()).isZero();
         assertThat(nothing.out())
                 .contains("ingot train examples/quickstart.yaml")
-                .contains("train", "generate", "eval", "explain", "doctor", "bench");
+                .contains("train", "generate", "eval", "explain", "store", "doctor", "bench");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"train", "generate", "eval", "explain", "doctor"})
+    @ValueSource(strings = {"train", "generate", "eval", "explain", "plan", "store", "doctor"})
     void everyCommandHasHelpThatFitsATerminal(String command) {
         var help = Invocation.of("help", command);
         assertThat(help.status()).isZero();

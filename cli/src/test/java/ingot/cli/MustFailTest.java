@@ -4,14 +4,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.DynamicTest.dynamicTest;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
@@ -35,6 +38,8 @@ class MustFailTest {
 
     @TempDir
     static Path folder;
+
+    private static StoreHolder busy;
 
     @BeforeAll
     static void prepare() throws IOException {
@@ -67,11 +72,43 @@ class MustFailTest {
         byte[] state = Files.readAllBytes(flipped);
         state[state.length - 1] ^= 1;
         Files.write(flipped, state);
+        prepareStores();
+    }
+
+    /// Runs with their state on disk, and what can befall it.
+    private static void prepareStores() throws IOException {
+        assertThat(Invocation.of(
+                        "train",
+                        folder.resolve("good.yaml").toString(),
+                        "run=" + folder.resolve("streamed"),
+                        "--memory",
+                        "4GiB"))
+                .matches(run -> run.status() == 0, "trains");
+        StoreFiles.flipWeight(copy("streamed", "damaged"));
+        Path headless = copy("streamed", "headless");
+        StoreFiles.flipSuperblock(headless, 0);
+        StoreFiles.flipSuperblock(headless, 1);
+        Files.writeString(StoreFiles.state(copy("streamed", "foreign")), "This is no store.\n".repeat(1000));
+        try (FileChannel state =
+                FileChannel.open(StoreFiles.state(copy("streamed", "short")), StandardOpenOption.WRITE)) {
+            state.truncate(state.size() - 4096);
+        }
+        Files.writeString(Files.createDirectories(folder.resolve("blocked")).resolve("store"), "a file");
+        busy = StoreHolder.hold(copy("streamed", "busy"));
+    }
+
+    @AfterAll
+    static void letGo() throws IOException {
+        busy.close();
     }
 
     private static Path copy(String name) throws IOException {
+        return copy("run", name);
+    }
+
+    private static Path copy(String original, String name) throws IOException {
         Path to = folder.resolve(name);
-        Path from = folder.resolve("run");
+        Path from = folder.resolve(original);
         try (Stream<Path> files = Files.walk(from)) {
             for (Path file : files.toList()) {
                 Files.copy(file, to.resolve(from.relativize(file).toString()));

@@ -45,6 +45,16 @@ public record Streamed(
         return DiskStore.exists(folder, Storage.Opener.files(note -> {}));
     }
 
+    /// The steps that a store's commit holds, by its note.
+    public static long steps(String note) {
+        return StreamedState.Note.of(note).steps();
+    }
+
+    /// The store of a run folder.
+    public static Path folder(Path run) {
+        return run.resolve("store");
+    }
+
     /// A durable store with chunks of 1 MiB.
     public static Streamed of(Path folder, MemoryBudget budget, String identity, Consumer<String> warn) {
         return new Streamed(folder, budget, identity, StoreLayout.CHUNK_ELEMENTS, true, warn);

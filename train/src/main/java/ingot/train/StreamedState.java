@@ -43,7 +43,7 @@ final class StreamedState implements TrainingState {
     /// @param steps committed steps
     /// @param learningRate and `scale`: of the pending update, number `steps` − 1
     /// @param losses digest of the losses so far
-    private record Note(long steps, double learningRate, float scale, String losses) {
+    record Note(long steps, double learningRate, float scale, String losses) {
         String json() {
             return JSON.writeValueAsString(JSON.createObjectNode()
                     .put("steps", steps)

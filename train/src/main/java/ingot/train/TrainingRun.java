@@ -466,7 +466,7 @@ public final class TrainingRun {
     }
 
     private Path storeFolder() {
-        return folder.resolve("store");
+        return Streamed.folder(folder);
     }
 
     private Path resumeFolder() {
