@@ -44,9 +44,17 @@ public interface Residency {
 
         @Override
         public void load(Visit visit, long[] addresses) {
-            open.add(visit);
-            for (int i = 0; i < addresses.length; i++) {
-                addresses[i] = store.pin(visit.touches().get(i).key()).address();
+            int pinned = 0;
+            try {
+                for (; pinned < addresses.length; pinned++) {
+                    addresses[pinned] =
+                            store.pin(visit.touches().get(pinned).key()).address();
+                }
+                open.add(visit);
+            } finally {
+                if (pinned < addresses.length) {
+                    visit.touches().subList(0, pinned).forEach(touch -> store.release(touch.key(), false));
+                }
             }
         }
 
