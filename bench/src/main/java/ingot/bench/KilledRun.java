@@ -43,9 +43,13 @@ final class KilledRun {
     }
 
     private static void reference(CpuBackend backend, int steps, int chunkElements, Path folder) {
-        try (Trainer trainer = open(backend, chunkElements, folder, 1L << 30)) {
-            say("least " + Objects.requireNonNull(trainer.streamPlan()).leastBytes());
+        long bytes = 1L << 30;
+        for (int i = 0; i < 2; i++) { // with less memory the program is another, which needs still less
+            try (Trainer trainer = open(backend, chunkElements, folder, bytes)) {
+                bytes = Objects.requireNonNull(trainer.streamPlan()).leastBytes();
+            }
         }
+        say("least " + bytes);
         try (RamStore store = new RamStore();
                 Trainer trainer = new Trainer(GptSize.TINY.task(), GptSize.TINY.recipe(0), backend, store)) {
             while (trainer.step() < steps) {
