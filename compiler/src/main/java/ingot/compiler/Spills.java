@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /// Sends buffers to disk that nobody touches for several visits: the activations between two stages, from their forward
 /// to their backward.
@@ -66,7 +67,7 @@ final class Spills {
             }
         }
         found.keySet().stream().sorted().forEach(id -> {
-            int[] at = found.get(id);
+            int[] at = Objects.requireNonNull(found.get(id));
             long size = (bytes.get(id) + PAGE - 1) / PAGE * PAGE;
             bytes.set(id, size);
             bytes.add(size);
