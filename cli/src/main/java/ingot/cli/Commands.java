@@ -19,6 +19,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Plan(screen);
         } else if (type == Store.class) {
             command = new Store(screen);
+        } else if (type == Export.class) {
+            command = new Export(screen);
         } else if (type == Doctor.class) {
             command = new Doctor(screen);
         } else {

@@ -16,6 +16,7 @@ import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.store.Durable;
 import ingot.store.RamStore;
+import ingot.store.StoreInspection;
 import ingot.store.WeightStore;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -137,6 +138,36 @@ public final class TrainingRun {
         Streamed settings = Streamed.of(storeFolder(), budget, identity(data), callback::onWarning);
         try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
             return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, true).run();
+        }
+    }
+
+    /// Writes the model of a run that streams, as it is after its last step; returns the steps done.
+    public long export(Path to) {
+        if (!Streamed.exists(storeFolder())) {
+            throw new IngotException("export: " + folder + " has no store of a streamed run in " + storeFolder()
+                    + "; a run in memory writes its model at every checkpoint");
+        }
+        try (RunLock _ = RunLock.take(folder);
+                Tokenizer tokenizer = Tokenizer.open(folder)) {
+            Gpt model = Gpt.of(config.model().gpt(tokenizer.vocabularySize()));
+            Task task = task(model, config.model().context(), (step, executor) -> 0);
+            MemoryBudget budget = config.memory().isEmpty()
+                    ? MemoryBudget.of(machineBytes)
+                    : MemoryBudget.of(MemoryBudget.parse(config.memory()));
+            String identity = StoreInspection.inspect(storeFolder()).identity();
+            Streamed settings = Streamed.of(storeFolder(), budget, identity, callback::onWarning);
+            try (Trainer trainer =
+                    Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
+                trainer.flush();
+                Files.createDirectories(to);
+                GptFiles.save(to, model, tokenizer.endOfText(), trainer.store());
+                if (!Files.exists(to.resolve("tokenizer.json"))) {
+                    Files.copy(folder.resolve("tokenizer.json"), to.resolve("tokenizer.json"));
+                }
+                return trainer.step();
+            }
+        } catch (IOException e) {
+            throw new IngotException("export: cannot write to " + to + ": " + e.getMessage(), e);
         }
     }
 
@@ -372,9 +403,13 @@ public final class TrainingRun {
     }
 
     private static TrainingSpec spec(RunConfig config, Gpt model) {
+        return Trainer.spec(task(model, config.model().context(), (step, executor) -> 0), recipe(config));
+    }
+
+    /// The settings where nobody knows how many steps an epoch has.
+    private static Recipe recipe(RunConfig config) {
         RunConfig.TrainConfig train = config.train();
-        Task task = task(model, config.model().context(), (step, executor) -> 0);
-        return Trainer.spec(task, train.recipe(Math.max(1, Math.max(train.steps(), train.warmup()))));
+        return train.recipe(Math.max(1, Math.max(train.steps(), train.warmup())));
     }
 
     /// Next-token prediction over packed sequences.
