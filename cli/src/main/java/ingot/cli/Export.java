@@ -58,7 +58,10 @@ final class Export implements Callable<Integer> {
         phases.at("writing the model to " + folder, 0, 0);
         try (TilePool pool = new TilePool(Threads.of(config.threads()))) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
-            long steps = new TrainingRun(config, backend, new TrainingScreen(screen, config, System::nanoTime),
+            long steps = new TrainingRun(
+                            config,
+                            backend,
+                            new TrainingScreen(screen, config, System::nanoTime),
                             new Machine(Path.of("/")).available())
                     .export(folder);
             phases.end();

@@ -54,6 +54,7 @@ import picocli.CommandLine.ParameterException;
             Explain.class,
             Plan.class,
             Store.class,
+            Export.class,
             Doctor.class,
             HelpCommand.class
         })

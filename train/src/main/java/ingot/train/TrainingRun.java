@@ -156,8 +156,7 @@ public final class TrainingRun {
                     : MemoryBudget.of(MemoryBudget.parse(config.memory()));
             String identity = StoreInspection.inspect(storeFolder()).identity();
             Streamed settings = Streamed.of(storeFolder(), budget, identity, callback::onWarning);
-            try (Trainer trainer =
-                    Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
+            try (Trainer trainer = Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
                 trainer.flush();
                 Files.createDirectories(to);
                 GptFiles.save(to, model, tokenizer.endOfText(), trainer.store());
