@@ -6,6 +6,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -39,7 +40,9 @@ final class RunLock implements AutoCloseable {
             return new RunLock(channel);
         } catch (IOException e) {
             throw new IngotException(
-                    "run: cannot write to the folder " + folder + ": " + e.getMessage() + "; choose another with run=…",
+                    "run: cannot write to the folder " + folder + ": "
+                            + (e instanceof AccessDeniedException ? "permission denied" : e.getMessage())
+                            + "; choose another with run=…",
                     e);
         }
     }
