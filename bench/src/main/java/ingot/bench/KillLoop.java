@@ -186,7 +186,7 @@ final class KillLoop {
                 TimeUnit.MICROSECONDS.sleep(200);
             }
             TimeUnit.NANOSECONDS.sleep(moment.nanos());
-            process.destroyForcibly();
+            process.toHandle().destroyForcibly(); // `Process` would also close what the run has said
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
