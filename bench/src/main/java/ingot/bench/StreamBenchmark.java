@@ -100,6 +100,9 @@ final class StreamBenchmark implements Callable<Integer> {
                     before = onDisk.streamReport();
                 }
                 double diskTime = seconds(onDisk);
+                Sample.print(
+                        "%s step %2d: memory %7.3f s, disk %7.3f s",
+                        i < 0 ? "warm-up" : "counted", i < 0 ? i + warmup : i, memoryTime, diskTime);
                 if (i >= 0) {
                     memorySeconds.add(memoryTime);
                     diskSeconds.add(diskTime);
