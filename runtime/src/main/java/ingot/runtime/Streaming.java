@@ -54,6 +54,7 @@ public final class Streaming implements Residency, AutoCloseable {
     private long walked; // runs that the thread has finished or given up
     private boolean abandoned;
     private boolean closed;
+    private boolean interrupted; // of the caller's thread, while it waited
     private boolean writing; // the thread waits for memory that is still being written to disk
     private @Nullable Throwable failure;
     private double late = 0.5; // part of the weights whose update is written in the backward
@@ -213,6 +214,7 @@ public final class Streaming implements Residency, AutoCloseable {
             }
             addresses[i] = place.memory.address();
         }
+        restoreInterrupt();
     }
 
     /// Moves work from the half of the step that waited more to the other.
@@ -285,6 +287,7 @@ public final class Streaming implements Residency, AutoCloseable {
             while (walked < begun && failure == null) {
                 pause();
             }
+            restoreInterrupt();
         }
         park();
     }
@@ -460,16 +463,21 @@ public final class Streaming implements Residency, AutoCloseable {
                 : new ChunkPipe.Home(place.chunk(chunk), place.forGood && place.present);
     }
 
-    /// Waits for any change; every caller asks again in a loop.
+    /// Waits for any change; every caller asks again in a loop. An interrupt is kept for later: a step is not given up
+    /// in its middle.
     @SuppressWarnings("WaitNotInLoop")
     private void pause() {
-        boolean interrupted = false;
         try {
             wait();
         } catch (InterruptedException e) {
             interrupted = true;
         }
+    }
+
+    /// Tells the caller of an interrupt that came while it waited here.
+    private void restoreInterrupt() {
         if (interrupted) {
+            interrupted = false;
             Thread.currentThread().interrupt();
         }
     }
