@@ -57,8 +57,7 @@ public final class Streaming implements Residency, AutoCloseable {
     private boolean interrupted; // of the caller's thread, while it waited
     private boolean writing; // the thread waits for memory that is still being written to disk
     private @Nullable Throwable failure;
-    private double late = 0.5; // part of the weights whose update is written in the backward
-    private double lateNow; // the same for the thread, constant during a run
+    private volatile double late = 0.5; // part of the updates that are written in the backward; changes between runs
     private long forwardStall; // of the run under way
     private long backwardStall;
     private long readStall;
@@ -162,8 +161,9 @@ public final class Streaming implements Residency, AutoCloseable {
 
     /// Gives every weight its share so that any late part is spread over all stages.
     private void spread() {
-        for (Place place : places) {
-            int visit = plan.stays().get(places.indexOf(place)).first();
+        for (int i = 0; i < places.size(); i++) {
+            Place place = places.get(i);
+            int visit = plan.stays().get(i).first();
             place.share = place.earlier.isEmpty() ? visit * GOLDEN % 1 : place.earlier.getFirst().share;
         }
     }
@@ -361,9 +361,6 @@ public final class Streaming implements Residency, AutoCloseable {
 
     /// One run ahead of the program; false if the run was given up.
     private boolean walk() {
-        synchronized (this) {
-            lateNow = late;
-        }
         for (Task task : tasks) {
             if (!take(task.place())) {
                 return false;
@@ -418,7 +415,7 @@ public final class Streaming implements Residency, AutoCloseable {
 
     /// Brings a weight into its place: read if it is not there, updated if an update is pending.
     private void fill(Place place) {
-        boolean write = place.last || place.share >= lateNow;
+        boolean write = place.last || place.share >= late;
         for (Place earlier : place.earlier) {
             // its update may still be on the way
             pipe.drainTo(earlier.added);

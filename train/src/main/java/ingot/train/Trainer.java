@@ -32,11 +32,16 @@ public final class Trainer implements AutoCloseable {
 
     /// Prepares the first step; the store is filled with the first values of the parameters.
     public Trainer(Task task, Recipe recipe, Backend backend, RamStore store) {
+        this(task, recipe, backend, Compiler.training(spec(task, recipe)), store);
+    }
+
+    /// The same with its program compiled already.
+    Trainer(Task task, Recipe recipe, Backend backend, Program program, RamStore store) {
         this(
                 task,
                 recipe,
                 backend,
-                Compiler.training(spec(task, recipe)),
+                program,
                 InMemoryState.of(task.parameters(), recipe.optimizer(), recipe.seed(), backend, store));
     }
 

@@ -123,19 +123,21 @@ public final class TrainingRun {
         Map<String, String> data = new LinkedHashMap<>();
         data.put("the training text", split.training().fingerprint());
         data.put("the tokenizer", tokenizer.fingerprint());
-        MemoryBudget budget = budget(task, recipe);
-        if (budget == null) {
-            try (RamStore store = new RamStore();
-                    Trainer trainer = new Trainer(task, recipe, backend, store)) {
-                Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
-                if (state != null) {
-                    refuse("the data", state.data(), data);
-                    trainer.continueAt(state.step(), state.losses());
+        if (!mustStream()) {
+            Program program = Compiler.training(Trainer.spec(task, recipe));
+            if (Checkpoint.newest(resumeFolder()) != null || fits(program.memory(), recipe)) {
+                try (RamStore store = new RamStore();
+                        Trainer trainer = new Trainer(task, recipe, backend, program, store)) {
+                    Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
+                    if (state != null) {
+                        refuse("the data", state.data(), data);
+                        trainer.continueAt(state.step(), state.losses());
+                    }
+                    return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, false).run();
                 }
-                return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, false).run();
             }
         }
-        Streamed settings = Streamed.of(storeFolder(), budget, identity(data), callback::onWarning);
+        Streamed settings = Streamed.of(storeFolder(), allowed(), identity(data), callback::onWarning);
         try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
             return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, true).run();
         }
@@ -151,11 +153,8 @@ public final class TrainingRun {
                 Tokenizer tokenizer = Tokenizer.open(folder)) {
             Gpt model = Gpt.of(config.model().gpt(tokenizer.vocabularySize()));
             Task task = task(model, config.model().context(), (step, executor) -> 0);
-            MemoryBudget budget = config.memory().isEmpty()
-                    ? MemoryBudget.of(machineBytes)
-                    : MemoryBudget.of(MemoryBudget.parse(config.memory()));
             String identity = StoreInspection.inspect(storeFolder()).identity();
-            Streamed settings = Streamed.of(storeFolder(), budget, identity, callback::onWarning);
+            Streamed settings = Streamed.of(storeFolder(), allowed(), identity, callback::onWarning);
             try (Trainer trainer = Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
                 trainer.flush();
                 Files.createDirectories(to);
@@ -170,23 +169,27 @@ public final class TrainingRun {
         }
     }
 
-    /// The budget of a run that streams; null if everything is in memory: that is the user's wish, or there is enough.
-    private @Nullable MemoryBudget budget(Task task, Recipe recipe) {
-        boolean begun = Streamed.exists(storeFolder());
-        if (!begun && Checkpoint.newest(resumeFolder()) != null) {
-            if (config.memory().isEmpty()) {
-                return null;
-            }
+    /// True if the run has begun so, or the configuration asks for it; refuses that for a run begun in memory.
+    private boolean mustStream() {
+        if (Streamed.exists(storeFolder())) {
+            return true;
+        }
+        if (!config.memory().isEmpty() && Checkpoint.newest(resumeFolder()) != null) {
             throw new IngotException("run: " + folder + " was begun with its state in memory; continue it without"
                     + " memory=" + config.memory() + ", or choose another folder with run=…");
         }
-        if (!config.memory().isEmpty()) {
-            return MemoryBudget.of(MemoryBudget.parse(config.memory()));
-        }
-        Program.MemoryPlan plan = Compiler.training(Trainer.spec(task, recipe)).memory();
-        long whole = plan.total() + recipe.optimizer().moments().size() * plan.gradientBytes();
-        MemoryBudget machine = MemoryBudget.of(machineBytes);
-        return begun || whole > machine.available() ? machine : null;
+        return !config.memory().isEmpty();
+    }
+
+    /// True if the machine has memory for all of the state.
+    private boolean fits(Program.MemoryPlan plan, Recipe recipe) {
+        return plan.total() + recipe.optimizer().moments().size() * plan.gradientBytes()
+                <= allowed().available();
+    }
+
+    /// What the configuration says this process may use, else what the machine has.
+    private MemoryBudget allowed() {
+        return MemoryBudget.of(config.memory().isEmpty() ? machineBytes : MemoryBudget.parse(config.memory()));
     }
 
     private String identity(Map<String, String> data) {
