@@ -1,0 +1,10 @@
+/// Models of other systems: their files become graphs and weights, and the way back.
+module ingot.formats {
+    requires transitive ingot.ir;
+    requires transitive ingot.nn;
+    requires ingot.store;
+    requires tools.jackson.databind;
+    requires static transitive org.jspecify;
+
+    exports ingot.formats;
+}
