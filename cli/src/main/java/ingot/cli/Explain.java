@@ -67,7 +67,7 @@ final class Explain implements Callable<Integer> {
     @Override
     public Integer call() {
         RunConfig config = ConfigFile.read(file, overrides);
-        Gpt model = Gpt.of(config.model().gpt(vocabulary(config)));
+        Gpt model = TrainingRun.model(config, vocabulary(config));
         RunConfig.TrainConfig train = config.train();
         int rows = train.microBatch() == 0 ? train.batch() : train.microBatch();
         Graph loss =
@@ -108,11 +108,13 @@ final class Explain implements Callable<Integer> {
         long parameters = model.parameters().stream()
                 .mapToLong(parameter -> parameter.type().shape().elements())
                 .sum();
+        long trained = compiled.memory().gradientBytes() / Float.BYTES;
         title("step");
         screen.line("  " + Quantity.count(train.batch(), "sequence") + " of "
                 + config.model().context() + " tokens, "
                 + (train.microBatch() == 0 ? "all at a time" : train.microBatch() + " at a time") + ", shards of "
-                + train.shard() + "; " + Quantity.count(parameters) + " parameters; compiled in "
+                + train.shard() + "; " + Quantity.count(parameters) + " parameters"
+                + (trained < parameters ? ", " + Quantity.count(trained) + " of them trained" : "") + "; compiled in "
                 + Quantity.duration(seconds));
         title("graph: the loss of " + Quantity.count(rows, "sequence") + ", before differentiation (--graph)");
         screen.line("  " + ops(loss));

@@ -71,7 +71,7 @@ final class Plan implements Callable<Integer> {
         RunConfig config = ConfigFile.read(file, settings);
         long bytes =
                 config.memory().isEmpty() ? new Machine(Path.of("/")).available() : MemoryBudget.parse(config.memory());
-        Gpt model = Gpt.of(config.model().gpt(Explain.vocabulary(config)));
+        Gpt model = TrainingRun.model(config, Explain.vocabulary(config));
         screen.live("compiling ...");
         try (TilePool pool = new TilePool(Threads.of(config.threads()))) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
@@ -100,6 +100,13 @@ final class Plan implements Callable<Integer> {
     private void memory(StreamPlan plan) {
         WindowPlan window = plan.window();
         long whole = plan.layout().stateBytes();
+        if (plan.layout().frozenBytes() > 0) {
+            item(
+                    "weights",
+                    Quantity.count(plan.layout().elements(false)) + " are trained; "
+                            + Quantity.count(plan.layout().elements(true)) + " are frozen ("
+                            + Quantity.bytes(plan.layout().frozenBytes()) + ", in no store, read where they lie)");
+        }
         item(
                 "state",
                 Quantity.bytes(whole) + " on disk: weights, gradients"

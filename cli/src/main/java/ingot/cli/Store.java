@@ -86,7 +86,7 @@ final class Store implements Runnable {
         for (int i = 0; i < settings.size(); i++) {
             item(i == 0 ? "belongs to" : "", settings.get(i));
         }
-        tensors(report.tensors());
+        tensors(report.tensors(), layout);
         return report.sequence() >= 0 ? 0 : Main.FAILED;
     }
 
@@ -99,7 +99,7 @@ final class Store implements Runnable {
         }
     }
 
-    private void tensors(List<StoreReport.TensorRows> tensors) {
+    private void tensors(List<StoreReport.TensorRows> tensors, StoreLayout layout) {
         if (tensors.isEmpty()) {
             return;
         }
@@ -116,14 +116,17 @@ final class Store implements Runnable {
                     rows.name(),
                     rows.type(),
                     Quantity.count(rows.chunks()),
-                    generations(rows),
+                    generations(rows, layout.frozen(layout.index(rows.name()))),
                     Quantity.count(rows.gradients()),
                     Quantity.bytes(rows.bytes())));
         }
     }
 
     /// `41`, `40 to 41`, `41, 3 never` for chunks that were never updated.
-    private static String generations(StoreReport.TensorRows rows) {
+    private static String generations(StoreReport.TensorRows rows, boolean frozen) {
+        if (frozen) {
+            return "frozen";
+        }
         if (rows.newest() == 0) {
             return "first values";
         }

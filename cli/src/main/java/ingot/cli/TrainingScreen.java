@@ -51,7 +51,12 @@ final class TrainingScreen implements Callback {
                         + Quantity.count(run.heldOutFiles(), "file") + ", " + Quantity.bytes(run.heldOutBytes()));
         item(
                 "model",
-                Quantity.count(run.parameters()) + " parameters: " + Quantity.count(model.layers(), "layer")
+                Quantity.count(run.parameters()) + " parameters"
+                        + (run.trainedParameters() == run.parameters()
+                                ? ""
+                                : " (" + Quantity.count(run.trainedParameters()) + " trained, "
+                                        + Quantity.count(run.parameters() - run.trainedParameters()) + " frozen)")
+                        + ": " + Quantity.count(model.layers(), "layer")
                         + ", width " + model.width() + ", " + Quantity.count(model.heads(), "head") + ", context "
                         + model.context());
         item(

@@ -28,7 +28,18 @@ class TrainingScreenTest {
 
     private static TrainingRun.Summary summary(long firstStep) {
         return new TrainingRun.Summary(
-                Path.of("runs/a"), 1_234_567, firstStep, 40, 12, 1, 98_765, 3.456, 4096, "cpu, 2 threads", null);
+                Path.of("runs/a"),
+                1_234_567,
+                1_234_567,
+                firstStep,
+                40,
+                12,
+                1,
+                98_765,
+                3.456,
+                4096,
+                "cpu, 2 threads",
+                null);
     }
 
     private static Callback.StepReport report(long step) {

@@ -97,6 +97,9 @@ final class ChunkPipe {
 
     /// True if the update of a chunk is pending; refuses a generation that cannot be.
     boolean pending(int tensor, int chunk) {
+        if (layout.frozen(tensor)) {
+            return false;
+        }
         long generation = store.generation(tensor, chunk);
         if (generation != steps && generation != steps - 1) {
             throw new IngotException("store: chunk " + chunk + " of "

@@ -150,6 +150,13 @@ public final class DiskStore implements WeightStore {
         return StoreFile.exists(folder, opener);
     }
 
+    /// What a store belongs to, from its header alone: the identity it was made with.
+    public static String identity(Path folder, Storage.Opener opener) {
+        try (StoreFile file = StoreFile.open(folder, opener)) {
+            return file.header().identity();
+        }
+    }
+
     /// Bytes of disk a store will use.
     public static long diskBytes(StoreLayout layout) {
         return StoreFile.header(layout, "", -1).geometry().fileBytes();
@@ -262,7 +269,7 @@ public final class DiskStore implements WeightStore {
                     if (block != RowTable.NOWHERE) {
                         fetch(row, part, generation, block, crc, into, payload);
                     } else if (part == 0) {
-                        fillInitial(row, into.asSlice(0, payload));
+                        fillInitial(row, crc, into.asSlice(0, payload));
                     } else {
                         into.asSlice(0, payload).fill((byte) 0);
                     }
@@ -279,9 +286,24 @@ public final class DiskStore implements WeightStore {
         }
     }
 
-    private void fillInitial(int row, MemorySegment into) {
-        int tensor = geometry.tensor(row);
-        options.initial().fill(layout.tensors().get(tensor).name(), layout.start(geometry.chunk(row)), into);
+    private void fillInitial(int row, int crc, MemorySegment into) {
+        String tensor = layout.tensors().get(geometry.tensor(row)).name();
+        options.initial().fill(tensor, layout.start(geometry.chunk(row)), into);
+        String source = options.initial().source(tensor);
+        if (source.isEmpty()) {
+            return;
+        }
+        bytesRead.addAndGet(into.byteSize());
+        if (checked) {
+            int found = checksum(row, 0, 0, into);
+            if (crc == 0) {
+                ledger.firstRead(row, found);
+            } else if (found != crc) {
+                throw new IngotException("store: " + geometry.name(row) + " has changed in " + source + ": checksum "
+                        + Integer.toHexString(found) + ", it was " + Integer.toHexString(crc)
+                        + " when this run first read it; put the file back as it was, or start anew in another folder");
+            }
+        }
     }
 
     private void fetch(int row, int part, long generation, long block, int crc, MemorySegment into, int payload) {
@@ -331,6 +353,9 @@ public final class DiskStore implements WeightStore {
 
     private Transfer write(int row, int firstPart, long generation, List<MemorySegment> sources) {
         int payload = geometry.payloadBytes(row);
+        if (layout.frozen(geometry.tensor(row))) {
+            throw new IllegalArgumentException(geometry.name(row) + " is frozen: it is never written");
+        }
         sources.forEach(source -> checkMemory(source, payload, row));
         Write write = new Write(row, firstPart, generation, sources);
         ledger.begin(write);

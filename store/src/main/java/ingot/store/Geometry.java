@@ -49,7 +49,7 @@ final class Geometry {
         classOfRow = new byte[rows()];
         int[] sizes = extents.stream().mapToInt(Extent::bytes).toArray();
         for (int t = 0; t < layout.tensors().size(); t++) {
-            for (int c = 0; c < layout.chunks(t); c++) {
+            for (int c = 0; c < layout.chunks(t) && !layout.frozen(t); c++) {
                 int found = Arrays.binarySearch(sizes, extentBytes(layout, t, c));
                 if (found < 0) {
                     throw new IllegalArgumentException(layout.row(t, c) + " has no extents of its size");
@@ -64,7 +64,7 @@ final class Geometry {
     static List<Extent> extents(StoreLayout layout, long slackBytes) {
         var rows = new java.util.TreeMap<Integer, Integer>();
         for (int t = 0; t < layout.tensors().size(); t++) {
-            int chunks = layout.chunks(t);
+            int chunks = layout.frozen(t) ? 0 : layout.chunks(t);
             if (chunks > 1) {
                 rows.merge(extentBytes(layout, t, 0), chunks - 1, Integer::sum);
             }

@@ -100,7 +100,10 @@ record Header(long store, StoreLayout layout, String identity, String created, L
             for (JsonNode node : root.path("tensors")) {
                 int[] dims = new int[node.path("shape").size()];
                 Arrays.setAll(dims, i -> node.path("shape").get(i).asInt());
-                tensors.add(new StoredTensor(node.path("name").asString(), Type.f32(dims)));
+                tensors.add(new StoredTensor(
+                        node.path("name").asString(),
+                        Type.f32(dims),
+                        node.path("frozen").asBoolean(false)));
             }
             List<String> moments = new ArrayList<>();
             root.path("moments").forEach(node -> moments.add(node.asString()));
@@ -156,6 +159,9 @@ record Header(long store, StoreLayout layout, String identity, String created, L
             for (int dim : tensor.type().shape().dims()) {
                 shape.add(dim);
             }
+            if (tensor.frozen()) {
+                node.put("frozen", true);
+            }
         }
         var classes = root.putArray("extents");
         for (Geometry.Extent extent : extents) {
@@ -180,10 +186,7 @@ record Header(long store, StoreLayout layout, String identity, String created, L
             StoredTensor mine = layout.tensors().get(t);
             StoredTensor asked = expected.tensors().get(t);
             if (!mine.equals(asked)) {
-                throw other(
-                        where,
-                        "tensor " + t + " as " + mine.name() + " " + mine.type(),
-                        asked.name() + " " + asked.type());
+                throw other(where, "tensor " + t + " as " + text(mine), text(asked));
             }
         }
         if (layout.tensors().size() != expected.tensors().size()) {
@@ -201,6 +204,10 @@ record Header(long store, StoreLayout layout, String identity, String created, L
             }
             throw other(where, "'" + line(mine, line) + "'", "'" + line(asked, line) + "'");
         }
+    }
+
+    private static String text(StoredTensor tensor) {
+        return tensor.name() + " " + tensor.type() + (tensor.frozen() ? " (frozen)" : "");
     }
 
     private static String line(List<String> lines, int number) {

@@ -198,6 +198,20 @@ final class Ledger {
         }
     }
 
+    /// The first values of a row were read from a file: later reads are compared with this checksum.
+    void firstRead(int row, int crc) {
+        lock.lock();
+        try {
+            if (table.generation(row) == 0 && table.crc(row, 0) == 0) {
+                table.part(row, 0, RowTable.NOWHERE, crc);
+                dirty[0].set(geometry.page(row));
+                dirty[1].set(geometry.page(row));
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
     private void drop(int row, int part) {
         long block = table.block(row, part);
         if (block != RowTable.NOWHERE) {

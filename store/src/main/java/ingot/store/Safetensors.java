@@ -16,9 +16,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -43,6 +46,7 @@ public final class Safetensors implements AutoCloseable {
     private final FileChannel channel;
     private final SequencedMap<String, Entry> entries;
     private final SequencedMap<String, String> metadata;
+    private final String fingerprint;
 
     private record Entry(Type type, long offset) {}
 
@@ -50,11 +54,13 @@ public final class Safetensors implements AutoCloseable {
             Path path,
             FileChannel channel,
             SequencedMap<String, Entry> entries,
-            SequencedMap<String, String> metadata) {
+            SequencedMap<String, String> metadata,
+            String fingerprint) {
         this.path = path;
         this.channel = channel;
         this.entries = entries;
         this.metadata = metadata;
+        this.fingerprint = fingerprint;
     }
 
     public static Safetensors open(Path path) {
@@ -86,6 +92,20 @@ public final class Safetensors implements AutoCloseable {
         return metadata;
     }
 
+    Path path() {
+        return path;
+    }
+
+    /// The size of the file and a hash of its header, which says what lies where.
+    public String fingerprint() {
+        return fingerprint;
+    }
+
+    /// Where the bytes of a tensor begin in the file.
+    long offset(String name) {
+        return entry(name).offset();
+    }
+
     public Tensor read(String name) {
         Tensor tensor = Tensor.zeros(entry(name).type());
         readInto(name, tensor.data());
@@ -99,8 +119,18 @@ public final class Safetensors implements AutoCloseable {
             throw new IllegalArgumentException(
                     name + ": " + entry.type().bytes() + " bytes, target has " + target.byteSize());
         }
+        readInto(name, 0, target);
+    }
+
+    /// Reads as many bytes of a tensor as `target` has, from byte `start` of it on.
+    public void readInto(String name, long start, MemorySegment target) {
+        Entry entry = entry(name);
+        if (start < 0 || target.byteSize() > entry.type().bytes() - start) {
+            throw new IllegalArgumentException(name + ": " + entry.type().bytes() + " bytes, " + target.byteSize()
+                    + " from byte " + start + " asked for");
+        }
         try {
-            transfer(channel, entry.offset(), target, false);
+            transfer(channel, entry.offset() + start, target, false);
         } catch (IOException e) {
             throw new IngotException("safetensors: cannot read " + name + " from " + path + ": " + reason(e), e);
         }
@@ -264,7 +294,17 @@ public final class Safetensors implements AutoCloseable {
                 path,
                 channel,
                 Collections.unmodifiableSequencedMap(entries),
-                Collections.unmodifiableSequencedMap(metadata));
+                Collections.unmodifiableSequencedMap(metadata),
+                size + " bytes, header " + hash(json));
+    }
+
+    /// 64 bits of SHA-256.
+    private static String hash(byte[] bytes) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes), 0, 8);
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
     }
 
     private static Entry entry(Path path, String name, JsonNode node, long start, long size) {

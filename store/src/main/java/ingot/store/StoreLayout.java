@@ -79,13 +79,28 @@ public record StoreLayout(List<StoredTensor> tensors, List<String> moments, int 
                 : part == stateParts() ? WeightStore.Key.GRADIENT : moments.get(part - 1);
     }
 
-    /// Bytes of weights, moments and gradients.
+    /// True if the tensor is never updated.
+    public boolean frozen(int tensor) {
+        return tensors.get(tensor).frozen();
+    }
+
+    /// Bytes of weights, moments and gradients of what is trained.
     public long stateBytes() {
+        return elements(false) * Float.BYTES * (stateParts() + 1);
+    }
+
+    /// Bytes of the weights that are frozen: they are not in the file.
+    public long frozenBytes() {
+        return elements(true) * Float.BYTES;
+    }
+
+    /// Elements of all tensors that are frozen, or of those that are trained.
+    public long elements(boolean frozen) {
         long elements = 0;
         for (StoredTensor tensor : tensors) {
-            elements += tensor.elements();
+            elements += tensor.frozen() == frozen ? tensor.elements() : 0;
         }
-        return elements * Float.BYTES * (stateParts() + 1);
+        return elements;
     }
 
     /// `wte chunk 3`

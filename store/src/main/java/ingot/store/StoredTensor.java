@@ -4,7 +4,14 @@ import ingot.ir.DType;
 import ingot.ir.Type;
 
 /// A tensor that a store holds in chunks.
-public record StoredTensor(String name, Type type) {
+///
+/// @param frozen it keeps its first values: it has no moments and no gradient, and takes no room in the file
+public record StoredTensor(String name, Type type, boolean frozen) {
+    /// A tensor that is trained.
+    public StoredTensor(String name, Type type) {
+        this(name, type, false);
+    }
+
     public StoredTensor {
         if (name.isEmpty()) {
             throw new IllegalArgumentException("a stored tensor has no name");

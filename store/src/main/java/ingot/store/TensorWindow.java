@@ -54,6 +54,9 @@ final class TensorWindow implements WeightStore {
         List<Key> keys = new ArrayList<>();
         for (StoredTensor tensor : layout.tensors()) {
             keys.add(Key.weight(tensor.name()));
+            if (tensor.frozen()) {
+                continue;
+            }
             keys.add(Key.gradient(tensor.name()));
             layout.moments().forEach(moment -> keys.add(new Key(tensor.name(), moment)));
         }
@@ -67,7 +70,7 @@ final class TensorWindow implements WeightStore {
 
     private int tensor(Key key) {
         Integer tensor = tensors.get(key.tensor());
-        if (tensor == null || part(key) < 0) {
+        if (tensor == null || part(key) < 0 || (part(key) > 0 && layout.frozen(tensor))) {
             throw new IngotException("store: no tensor " + key + "; it has " + tensors.size() + " tensors with weight, "
                     + "gradient and the moments " + layout.moments());
         }

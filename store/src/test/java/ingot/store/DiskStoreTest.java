@@ -532,4 +532,84 @@ class DiskStoreTest extends WeightStoreContract {
             assertThat(statistics.flushSeconds()).isPositive();
         }
     }
+
+    private static final StoreLayout PARTLY_FROZEN = new StoreLayout(
+            List.of(new StoredTensor("base", Type.f32(5, 500), true), new StoredTensor("head", Type.f32(1000))),
+            List.of("m", "v"),
+            1024);
+
+    /// First values from a file: `offset` is added to all of them.
+    private DiskStore.Options fromFile(float offset) {
+        return DiskStore.Options.of(
+                        new Initial() {
+                            @Override
+                            public void fill(String tensor, long start, MemorySegment into) {
+                                for (long i = 0; i < into.byteSize() / 4; i++) {
+                                    into.setAtIndex(ValueLayout.JAVA_FLOAT, i, offset + start + i);
+                                }
+                            }
+
+                            @Override
+                            public String source(String tensor) {
+                                return "base.safetensors";
+                            }
+                        },
+                        warnings::add)
+                .withWindow(Arena.ofAuto().allocate(1 << 16, Blocks.SIZE));
+    }
+
+    @Test
+    void whatIsFrozenTakesNoRoomAndIsNeverWritten() {
+        StoreLayout trained = new StoreLayout(PARTLY_FROZEN.tensors().subList(1, 2), List.of("m", "v"), 1024);
+        assertThat(DiskStore.diskBytes(PARTLY_FROZEN)).isEqualTo(DiskStore.diskBytes(trained));
+        assertThat(PARTLY_FROZEN.stateBytes()).isEqualTo(16_000);
+        assertThat(PARTLY_FROZEN.frozenBytes()).isEqualTo(10_000);
+        try (DiskStore store = DiskStore.create(folder.resolve("f"), PARTLY_FROZEN, "", "", fromFile(1))) {
+            assertThat(first(store, 0, 1, 0)).isEqualTo(1025);
+            assertThat(store.keys())
+                    .extracting(Key::toString)
+                    .containsExactly("base:weight", "head:weight", "head:gradient", "head:m", "head:v");
+            assertThatThrownBy(() -> store.pin(Key.gradient("base"))).isInstanceOf(IngotException.class);
+            assertThatThrownBy(() -> store.gradient(0, 0, 1, filled(1)))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("base chunk 0 is frozen");
+            update(store, 1, 0, 1, 5);
+            store.commit("");
+        }
+        assertThat(StoreInspection.verify(folder.resolve("f"), Progress.NONE)).isEmpty();
+        assertThatThrownBy(() -> DiskStore.open(
+                        folder.resolve("f"),
+                        new StoreLayout(
+                                List.of(
+                                        new StoredTensor("base", Type.f32(5, 500)),
+                                        PARTLY_FROZEN.tensors().get(1)),
+                                List.of("m", "v"),
+                                1024),
+                        "",
+                        fromFile(1)))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("base f32[5, 500] (frozen), expected base f32[5, 500]");
+    }
+
+    @Test
+    void aFileThatChangedIsRefusedByTensorAndChunk() {
+        try (DiskStore store = DiskStore.create(folder.resolve("f"), PARTLY_FROZEN, "", "", fromFile(1))) {
+            first(store, 0, 1, 0);
+            first(store, 1, 0, 0);
+            store.commit("");
+        }
+        try (DiskStore store = DiskStore.open(folder.resolve("f"), PARTLY_FROZEN, "", fromFile(1))) {
+            assertThat(first(store, 0, 1, 0)).isEqualTo(1025);
+        }
+        try (DiskStore store = DiskStore.open(folder.resolve("f"), PARTLY_FROZEN, "", fromFile(2))) {
+            assertThat(first(store, 0, 0, 0)).describedAs("never read before").isEqualTo(2);
+            assertThatThrownBy(() -> first(store, 0, 1, 0))
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining("base chunk 1 has changed in base.safetensors");
+            update(store, 1, 0, 1, 5);
+            assertThat(first(store, 1, 0, 0))
+                    .describedAs("its own value by now")
+                    .isEqualTo(5);
+        }
+    }
 }

@@ -1,13 +1,14 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
-import ingot.ir.Tensor;
+import ingot.ir.Type;
 import ingot.store.Durable;
 import ingot.store.Safetensors;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -16,9 +17,13 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SequencedMap;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
@@ -42,7 +47,25 @@ final class Checkpoint {
     /// @param data fingerprints of the training text and the tokenizer
     /// @param digest SHA-256 of all arrays and of the losses so far
     /// @param losses running digest of the losses
-    record State(long step, Map<String, String> identity, Map<String, String> data, String digest, String losses) {
+    /// @param frozen checksums of the frozen weights, which are not in the checkpoint
+    record State(
+            long step,
+            Map<String, String> identity,
+            Map<String, String> data,
+            String digest,
+            String losses,
+            Map<String, String> frozen) {
+        /// The state that a store is in; `losses` led to it, nothing may be pending.
+        static State of(
+                long step,
+                Map<String, String> identity,
+                Map<String, String> data,
+                String losses,
+                WeightStore store,
+                Set<String> frozen) {
+            return new State(step, identity, data, Digest.of(store, losses), losses, checksums(store, frozen));
+        }
+
         String toJson() {
             ObjectNode json = JSON.createObjectNode();
             json.put("step", step);
@@ -52,6 +75,10 @@ final class Checkpoint {
             data.forEach(fingerprints::put);
             json.put("digest", digest);
             json.put("losses", losses);
+            if (!frozen.isEmpty()) {
+                ObjectNode checksums = json.putObject("frozen");
+                frozen.forEach(checksums::put);
+            }
             return JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json);
         }
 
@@ -61,7 +88,8 @@ final class Checkpoint {
                     texts(json.required("identity")),
                     texts(json.required("data")),
                     json.required("digest").asString(),
-                    json.required("losses").asString());
+                    json.required("losses").asString(),
+                    texts(json.path("frozen")));
         }
 
         private static Map<String, String> texts(JsonNode json) {
@@ -71,19 +99,47 @@ final class Checkpoint {
         }
     }
 
-    /// Saves the store, which has nothing pending.
+    /// CRC-32C of weights, by name.
+    private static Map<String, String> checksums(WeightStore store, Set<String> names) {
+        Map<String, String> checksums = new TreeMap<>();
+        for (String name : names) {
+            MemorySegment memory = store.pin(Key.weight(name));
+            CRC32C crc = new CRC32C();
+            for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
+                crc.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
+                        .asByteBuffer());
+            }
+            store.release(Key.weight(name), false);
+            checksums.put(name, Long.toHexString(crc.getValue()));
+        }
+        return checksums;
+    }
+
+    /// Saves the store, which has nothing pending, but for the weights that are frozen.
     static void save(Path folder, State state, WeightStore store) {
-        SequencedMap<String, Tensor> arrays = new LinkedHashMap<>();
-        List<Key> kept = kept(store);
-        for (Key key : kept) {
-            arrays.put(key.toString(), Tensor.over(store.type(key), store.pin(key)));
+        SequencedMap<String, Key> keys = new LinkedHashMap<>();
+        SequencedMap<String, Type> types = new LinkedHashMap<>();
+        for (Key key : kept(store, state.frozen().keySet())) {
+            keys.put(key.toString(), key);
+            types.put(key.toString(), store.type(key));
         }
         Path partial = folder.resolve("partial");
         try {
             delete(partial);
             Files.createDirectories(partial);
             Safetensors.write(
-                    partial.resolve("state.safetensors"), Map.of("step", Long.toString(state.step())), arrays);
+                    partial.resolve("state.safetensors"),
+                    Map.of("step", Long.toString(state.step())),
+                    types,
+                    (name, reader) -> {
+                        Key key = Objects.requireNonNull(keys.get(name), name);
+                        MemorySegment memory = store.pin(key);
+                        try {
+                            reader.accept(memory);
+                        } finally {
+                            store.release(key, false);
+                        }
+                    });
             Durable.write(partial.resolve("state.json"), state.toJson());
             Path done = folder.resolve("step-" + state.step());
             delete(done);
@@ -99,19 +155,25 @@ final class Checkpoint {
                             + "; the checkpoint before it, if any, is untouched. Free some space or choose another run"
                             + " folder",
                     e);
-        } finally {
-            kept.forEach(key -> store.release(key, false));
         }
     }
 
     /// Loads the newest usable checkpoint into the store, or null if there is none. Unusable ones are reported and
-    /// passed over.
+    /// passed over. Frozen weights are in the store already; they must be what they were.
     static @Nullable State load(Path folder, WeightStore store, Consumer<String> warn) {
         List<String> broken = new ArrayList<>();
+        String changed = "";
         for (Path candidate : list(folder)) {
             try {
                 State state = read(candidate);
-                fill(candidate.resolve("state.safetensors"), store);
+                changed = changed(state, store);
+                if (!changed.isEmpty()) {
+                    break;
+                }
+                fill(
+                        candidate.resolve("state.safetensors"),
+                        store,
+                        state.frozen().keySet());
                 if (!Digest.of(store, state.losses()).equals(state.digest())) {
                     throw new IngotException(
                             "checkpoint: " + candidate + " does not have the digest it was written with");
@@ -121,6 +183,11 @@ final class Checkpoint {
             } catch (IngotException e) {
                 broken.add(e.getMessage());
             }
+        }
+        if (!changed.isEmpty()) {
+            throw new IngotException("checkpoint: the frozen weight " + changed + " is not what it was when "
+                    + folder + " was written: its file has changed; put it back as it was, or start anew in another"
+                    + " folder");
         }
         if (!broken.isEmpty()) {
             throw new IngotException("checkpoint: no usable checkpoint in " + folder + ": " + String.join("; ", broken)
@@ -150,9 +217,19 @@ final class Checkpoint {
         }
     }
 
-    private static void fill(Path file, WeightStore store) {
+    /// The first frozen weight that is not what it was, or an empty text.
+    private static String changed(State state, WeightStore store) {
+        Map<String, String> now = checksums(store, state.frozen().keySet());
+        return state.frozen().entrySet().stream()
+                .filter(entry -> !entry.getValue().equals(now.get(entry.getKey())))
+                .map(Map.Entry::getKey)
+                .findFirst()
+                .orElse("");
+    }
+
+    private static void fill(Path file, WeightStore store, Set<String> frozen) {
         try (Safetensors tensors = Safetensors.open(file)) {
-            for (Key key : kept(store)) {
+            for (Key key : kept(store, frozen)) {
                 if (!store.type(key).equals(tensors.tensors().get(key.toString()))) {
                     throw new IngotException("checkpoint: " + file + " holds " + key + " as "
                             + tensors.tensors().get(key.toString()) + ", expected " + store.type(key));
@@ -166,10 +243,10 @@ final class Checkpoint {
         }
     }
 
-    /// Gradients are not kept: nothing is pending in a checkpoint.
-    private static List<Key> kept(WeightStore store) {
+    /// Gradients are not kept: nothing is pending in a checkpoint. Nor are frozen weights: their files have them.
+    private static List<Key> kept(WeightStore store, Set<String> frozen) {
         return store.keys().stream()
-                .filter(key -> !key.part().equals(Key.GRADIENT))
+                .filter(key -> !key.part().equals(Key.GRADIENT) && !frozen.contains(key.tensor()))
                 .toList();
     }
 

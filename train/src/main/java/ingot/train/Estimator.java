@@ -4,6 +4,7 @@ import ingot.ir.IngotException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -51,8 +52,7 @@ public final class Estimator<P> {
             String losses = model.trainer().losses();
             Checkpoint.save(
                     checkpoints(),
-                    new Checkpoint.State(
-                            model.step(), identity(model), Map.of(), Digest.of(model.store(), losses), losses),
+                    Checkpoint.State.of(model.step(), identity(model), Map.of(), losses, model.store(), Set.of()),
                     model.store());
             return last;
         }

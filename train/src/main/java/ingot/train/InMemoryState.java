@@ -8,26 +8,27 @@ import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// Training state that is in memory as a whole. The caller owns the store.
 record InMemoryState(RamStore ram, DeferredUpdates deferred) implements TrainingState {
 
     /// Creates the arrays of the parameters in a store and fills the weights with their first values.
-    static InMemoryState of(
-            List<Parameter> parameters, Optimizer optimizer, long seed, Backend backend, RamStore store) {
-        try (InitialValues initial = new InitialValues(parameters, seed, backend)) {
-            for (Parameter parameter : parameters) {
+    static InMemoryState of(Task task, Recipe recipe, Backend backend, RamStore store) {
+        Optimizer optimizer = recipe.optimizer();
+        try (InitialValues initial = InitialValues.of(task, recipe, backend)) {
+            for (Parameter parameter : task.parameters()) {
                 String name = parameter.name();
                 store.create(Key.weight(name), parameter.type());
-                store.create(Key.gradient(name), parameter.type());
-                optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
+                if (!task.start().frozen().contains(name)) {
+                    store.create(Key.gradient(name), parameter.type());
+                    optimizer.moments().forEach(moment -> store.create(new Key(name, moment), parameter.type()));
+                }
                 initial.fill(name, 0, store.pin(Key.weight(name)));
                 store.release(Key.weight(name), true);
             }
         }
-        return new InMemoryState(store, new DeferredUpdates(optimizer, parameters, backend, store));
+        return new InMemoryState(store, new DeferredUpdates(optimizer, task.trained(), backend, store));
     }
 
     @Override

@@ -9,6 +9,7 @@ import ingot.nn.Initializer;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
+import ingot.store.BaseWeights;
 import ingot.store.Initial;
 import ingot.store.RamStore;
 import java.lang.foreign.MemorySegment;
@@ -18,9 +19,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 
 /// The first values of parameters by a backend: the bits of `Initializer.fill`, some ten times as fast. Several callers
-/// take turns, piece by piece.
+/// take turns, piece by piece. Where there is a base, its values come first.
 final class InitialValues implements Initial, AutoCloseable {
     /// Values per run of a program: they stay in a second-level cache.
     private static final int PIECE = 1 << 16;
@@ -31,19 +33,35 @@ final class InitialValues implements Initial, AutoCloseable {
     private final Map<String, Initializer> initializers = new LinkedHashMap<>();
     private final long seed;
     private final Backend backend;
+    private final @Nullable BaseWeights base;
     private final RamStore none = new RamStore();
     private final Map<Class<? extends Initializer>, Executor> executors = new HashMap<>();
 
-    InitialValues(List<Parameter> parameters, long seed, Backend backend) {
+    InitialValues(List<Parameter> parameters, long seed, Backend backend, @Nullable BaseWeights base) {
         this.seed = seed;
         this.backend = backend;
+        this.base = base;
         parameters.forEach(parameter -> initializers.put(parameter.name(), parameter.initializer()));
+    }
+
+    static InitialValues of(Task task, Recipe recipe, Backend backend) {
+        return new InitialValues(
+                task.parameters(), recipe.seed(), backend, task.start().base());
+    }
+
+    @Override
+    public String source(String parameter) {
+        return base == null ? "" : base.file(parameter).toString();
     }
 
     /// Writes the values at positions `start`, `start` + 1, … of a parameter, until `into` is full.
     @Override
     public void fill(String parameter, long start, MemorySegment into) {
         Initializer initializer = initializers.get(parameter);
+        if (base != null) {
+            base.read(parameter, start, into);
+            return;
+        }
         switch (initializer) {
             case null ->
                 throw new IllegalArgumentException(

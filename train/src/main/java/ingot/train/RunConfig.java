@@ -37,6 +37,7 @@ public record RunConfig(
             "run",
             "threads",
             "memory",
+            "model.base",
             "train.micro-batch",
             "train.recompute",
             "train.evaluate-every",
@@ -51,9 +52,16 @@ public record RunConfig(
         }
     }
 
-    /// A GPT-2 shaped language model. `context` is the sequence length of training.
+    /// A GPT-2 shaped language model. `context` is the sequence length of training. `base` is a safetensors file, or a
+    /// folder with one or with shards, that has the first values of all weights; empty: `train.seed` decides them.
     public record ModelConfig(
-            int layers, int width, int heads, int context, double dropout, GptConfig.Activation activation) {
+            int layers,
+            int width,
+            int heads,
+            int context,
+            double dropout,
+            GptConfig.Activation activation,
+            String base) {
         public ModelConfig {
             require(layers >= 1, "model.layers expected at least 1, got " + layers);
             require(width >= 1, "model.width expected at least 1, got " + width);
@@ -121,7 +129,7 @@ public record RunConfig(
     ///
     /// `batch` sequences make a step, in shards of `shard` sequences: these two decide the bits. `microBatch` sequences are computed at a time
     /// (0: the whole batch): less memory, the same bits. `clip` 0: no clipping. Exactly one of `steps` and `epochs` is
-    /// positive.
+    /// positive. Weights whose names fit the patterns of `freeze` keep their first values, see `Start`.
     public record TrainConfig(
             long steps,
             double epochs,
@@ -140,11 +148,18 @@ public record RunConfig(
             double epsilon,
             double momentum,
             double clip,
+            List<String> freeze,
             boolean recompute,
             long evaluateEvery,
             long checkpointEvery,
             long logEvery) {
         public TrainConfig {
+            freeze = List.copyOf(freeze);
+            for (String pattern : freeze) {
+                require(
+                        !pattern.isBlank() && !pattern.equals("!"),
+                        "train.freeze expected patterns of weights such as h.*, got '" + pattern + "'");
+            }
             require(
                     steps >= 0 && epochs >= 0 && (steps > 0) != (epochs > 0),
                     "train expected either steps or epochs to be positive, got steps " + steps + " and epochs "
@@ -279,7 +294,8 @@ public record RunConfig(
                 m.integer("heads", 4),
                 m.integer("context", 256),
                 m.real("dropout", 0),
-                m.choice("activation", GptConfig.Activation.GELU_TANH));
+                m.choice("activation", GptConfig.Activation.GELU_TANH),
+                m.text("base", ""));
         m.end();
 
         Section d = root.section("data");
@@ -316,6 +332,7 @@ public record RunConfig(
                 t.real("epsilon", 1e-8),
                 t.real("momentum", 0.9),
                 t.real("clip", 1.0),
+                t.texts("freeze", List.of()),
                 t.flag("recompute", false),
                 t.whole("evaluate-every", 0),
                 t.whole("checkpoint-every", 0),
@@ -339,6 +356,7 @@ public record RunConfig(
         m.put("context", model.context());
         m.put("dropout", model.dropout());
         m.put("activation", Section.kebab(model.activation()));
+        m.put("base", model.base());
         ObjectNode d = root.putObject("data");
         d.put("corpus", data.corpus());
         var include = d.putArray("include");
@@ -365,6 +383,8 @@ public record RunConfig(
         t.put("epsilon", train.epsilon());
         t.put("momentum", train.momentum());
         t.put("clip", train.clip());
+        var freeze = t.putArray("freeze");
+        train.freeze().forEach(freeze::add);
         t.put("recompute", train.recompute());
         t.put("evaluate-every", train.evaluateEvery());
         t.put("checkpoint-every", train.checkpointEvery());
@@ -378,6 +398,9 @@ public record RunConfig(
         SequencedMap<String, String> values = new LinkedHashMap<>();
         flatten("", YAML.readTree(toYaml()), values);
         values.keySet().removeAll(FREE);
+        if (train.freeze().isEmpty()) {
+            values.remove("train.freeze"); // runs that are older than this key
+        }
         return values;
     }
 

@@ -3,14 +3,15 @@ package ingot.train;
 import ingot.compiler.Backend;
 import ingot.compiler.Program;
 import ingot.ir.IngotException;
-import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
 import ingot.runtime.WindowPlan;
+import ingot.store.BaseWeights;
 import ingot.store.StoreLayout;
 import ingot.store.StoredTensor;
 import java.util.List;
+import java.util.Set;
 
 /// How a model's training state goes through the memory of a budget: made before the run, kept by it.
 ///
@@ -37,31 +38,39 @@ public record StreamPlan(
     /// The optimizer's and the initial values' programs, the store's index.
     private static final long OTHER_BYTES = 4 << 20;
 
-    /// True if the budget has room to read while computing.
-    static boolean fits(
-            Program program, List<Parameter> parameters, Optimizer optimizer, Backend backend, Streamed settings) {
-        StoreLayout layout = layout(parameters, optimizer, settings.chunkElements());
-        long available = settings.budget().available() - Executor.bytes(program, backend) - OTHER_BYTES;
-        return WindowPlan.overlapping(Visit.of(program)) + Streaming.ringBytes(layout, LEAST_CHUNKS) <= available;
+    /// What a program needs at least, whatever the budget is.
+    ///
+    /// @param fixed activations, inputs, constants and what kernels need besides
+    /// @param ring the smallest
+    /// @param window the smallest
+    /// @param overlapping the smallest window that lets reading and computing overlap
+    record Sizes(List<Visit> visits, long fixed, long ring, long window, long overlapping) {
+        static Sizes of(Program program, Task task, StoreLayout layout, Backend backend) {
+            List<Visit> visits = Visit.of(program);
+            long buffers = task.start().base() == null ? 0 : BaseWeights.BUFFER_BYTES;
+            return new Sizes(
+                    visits,
+                    Executor.bytes(program, backend) + OTHER_BYTES + buffers,
+                    Streaming.ringBytes(layout, LEAST_CHUNKS),
+                    WindowPlan.minimum(visits),
+                    WindowPlan.overlapping(visits));
+        }
+
+        /// True if a budget has room to read while computing.
+        boolean overlaps(MemoryBudget budget) {
+            return fixed + ring + overlapping <= budget.available();
+        }
     }
 
     /// The plan for a program; refuses a budget that is too small, with the least that would do.
-    static StreamPlan of(
-            Program program, List<Parameter> parameters, Optimizer optimizer, Backend backend, Streamed settings) {
-        StoreLayout layout = layout(parameters, optimizer, settings.chunkElements());
-        List<Visit> visits = Visit.of(program);
-        long fixed = Executor.bytes(program, backend) + OTHER_BYTES;
-        long available = settings.budget().available() - fixed;
-        long least = settings.budget().process()
-                + fixed
-                + Streaming.ringBytes(layout, LEAST_CHUNKS)
-                + WindowPlan.minimum(visits);
-        if (settings.budget().bytes() < least) {
+    static StreamPlan of(Program program, StoreLayout layout, Sizes sizes, MemoryBudget budget) {
+        long available = budget.available() - sizes.fixed();
+        long least = budget.process() + sizes.fixed() + sizes.ring() + sizes.window();
+        if (budget.bytes() < least) {
             throw new IngotException("memory: a training step needs at least " + mebibytes(least)
-                    + ", the budget is " + mebibytes(settings.budget().bytes()) + ": "
-                    + mebibytes(settings.budget().process()) + " for Java, " + mebibytes(fixed)
-                    + " for activations, " + mebibytes(Streaming.ringBytes(layout, LEAST_CHUNKS))
-                    + " for chunks in flight, " + mebibytes(WindowPlan.minimum(visits))
+                    + ", the budget is " + mebibytes(budget.bytes()) + ": " + mebibytes(budget.process())
+                    + " for Java, " + mebibytes(sizes.fixed()) + " for activations, " + mebibytes(sizes.ring())
+                    + " for chunks in flight, " + mebibytes(sizes.window())
                     + " for the weights and gradients of the largest stage. Give it more memory, or fewer tokens at a"
                     + " time (train.micro-batch, model.context)");
         }
@@ -70,22 +79,28 @@ public record StreamPlan(
             chunks *= 2;
         }
         long ring = Streaming.ringBytes(layout, chunks);
-        WindowPlan window = WindowPlan.of(visits, layout.moments(), available - ring);
+        WindowPlan window = WindowPlan.of(sizes.visits(), layout.moments(), available - ring);
         return new StreamPlan(
-                settings.budget(),
+                budget,
                 program,
                 layout,
                 window,
-                fixed,
+                sizes.fixed(),
                 ring,
-                Traffic.of(window, visits, layout.moments(), program.memory().spillBytes()),
+                Traffic.of(
+                        window,
+                        sizes.visits(),
+                        layout.moments(),
+                        program.memory().spillBytes()),
                 least);
     }
 
-    static StoreLayout layout(List<Parameter> parameters, Optimizer optimizer, int chunkElements) {
+    static StoreLayout layout(Task task, Optimizer optimizer, int chunkElements) {
+        Set<String> frozen = task.start().frozen();
         return new StoreLayout(
-                parameters.stream()
-                        .map(parameter -> new StoredTensor(parameter.name(), parameter.type()))
+                task.parameters().stream()
+                        .map(parameter ->
+                                new StoredTensor(parameter.name(), parameter.type(), frozen.contains(parameter.name())))
                         .toList(),
                 optimizer.moments(),
                 chunkElements);

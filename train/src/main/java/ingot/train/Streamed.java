@@ -4,12 +4,10 @@ import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.compiler.TrainingSpec;
-import ingot.nn.Parameter;
 import ingot.store.DiskStore;
 import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
 
@@ -21,8 +19,15 @@ import java.util.function.Consumer;
 /// @param chunkElements elements that are read, updated and written at a time
 /// @param durable false only to measure what durability costs
 /// @param warn told what the user should know
+/// @param storage opens the device below
 public record Streamed(
-        Path folder, MemoryBudget budget, String identity, int chunkElements, boolean durable, Consumer<String> warn) {
+        Path folder,
+        MemoryBudget budget,
+        String identity,
+        int chunkElements,
+        boolean durable,
+        Consumer<String> warn,
+        Storage.Opener storage) {
     /// Logits take less memory than in a run without a budget.
     static final Compiler.Options OPTIONS = new Compiler.Options(Set.of(), 8L << 20, Long.MAX_VALUE);
 
@@ -31,18 +36,41 @@ public record Streamed(
 
     /// The program of a step and its plan: one that keeps activations in memory, unless that leaves no room to read and
     /// compute at the same time.
-    static StreamPlan plan(
-            TrainingSpec spec, List<Parameter> parameters, Optimizer optimizer, Backend backend, Streamed settings) {
+    static StreamPlan plan(Task task, Recipe recipe, Backend backend, Streamed settings) {
+        TrainingSpec spec = Trainer.spec(task, recipe);
         Program keeping = Compiler.training(spec, OPTIONS);
-        if (StreamPlan.fits(keeping, parameters, optimizer, backend, settings)) {
-            return StreamPlan.of(keeping, parameters, optimizer, backend, settings);
+        StoreLayout layout = StreamPlan.layout(task, recipe.optimizer(), settings.chunkElements());
+        StreamPlan.Sizes sizes = StreamPlan.Sizes.of(keeping, task, layout, backend);
+        if (sizes.overlaps(settings.budget())) {
+            return StreamPlan.of(keeping, layout, sizes, settings.budget());
         }
-        return StreamPlan.of(Compiler.training(spec, SPILLING), parameters, optimizer, backend, settings);
+        Program spilling = Compiler.training(spec, SPILLING);
+        return StreamPlan.of(spilling, layout, StreamPlan.Sizes.of(spilling, task, layout, backend), settings.budget());
+    }
+
+    /// The same in files.
+    public Streamed(
+            Path folder,
+            MemoryBudget budget,
+            String identity,
+            int chunkElements,
+            boolean durable,
+            Consumer<String> warn) {
+        this(folder, budget, identity, chunkElements, durable, warn, Storage.Opener.files(warn));
+    }
+
+    Streamed withStorage(Storage.Opener opener) {
+        return new Streamed(folder, budget, identity, chunkElements, durable, warn, opener);
     }
 
     /// True if a folder has a store.
     public static boolean exists(Path folder) {
         return DiskStore.exists(folder, Storage.Opener.files(note -> {}));
+    }
+
+    /// What the store of a folder belongs to.
+    static String identity(Path folder) {
+        return DiskStore.identity(folder, Storage.Opener.files(note -> {}));
     }
 
     /// The steps that a store's commit holds, by its note.

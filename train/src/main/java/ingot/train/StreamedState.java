@@ -99,7 +99,7 @@ final class StreamedState implements TrainingState {
 
     private StreamedState(
             StreamPlan plan,
-            List<Parameter> parameters,
+            Task task,
             Recipe recipe,
             List<Visit> visits,
             Backend backend,
@@ -107,7 +107,8 @@ final class StreamedState implements TrainingState {
             Streamed settings) {
         this.plan = plan;
         StoreLayout layout = plan.layout();
-        initial = new InitialValues(parameters, recipe.seed(), background.background());
+        List<Parameter> parameters = task.trained();
+        initial = InitialValues.of(task, recipe, background.background());
         Map<String, Parameter> byName = new LinkedHashMap<>();
         parameters.forEach(parameter -> byName.put(parameter.name(), parameter));
         updates = new Updates(
@@ -150,13 +151,13 @@ final class StreamedState implements TrainingState {
     /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time and no disk.
     static StreamedState open(
             StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
-        return new StreamedState(
-                plan, task.parameters(), recipe, Visit.of(plan.program()), backend, background, settings);
+        return new StreamedState(plan, task, recipe, Visit.of(plan.program()), backend, background, settings);
     }
 
     private DiskStore store(StoreLayout layout, MemorySegment window, Streamed settings) {
         DiskStore.Options options = DiskStore.Options.of(initial, settings.warn())
                 .withWindow(window)
+                .withStorage(settings.storage())
                 .withDurability(settings.durable());
         return Streamed.exists(settings.folder())
                 ? DiskStore.open(settings.folder(), layout, settings.identity(), options)

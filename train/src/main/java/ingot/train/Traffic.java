@@ -21,13 +21,17 @@ public record Traffic(
         long backwardWritten = 0;
         long late = 0;
         Set<Key> seen = new HashSet<>();
+        Set<String> trained = new HashSet<>();
+        visits.forEach(visit -> trained.addAll(visit.stage().owns()));
         for (WindowPlan.Stay stay : window.stays()) {
             if (stay.key().part().equals(Key.WEIGHT)) {
                 if (stay.first() <= visits.size() / 2) {
                     forwardRead += stay.bytes();
                 } else {
                     backwardRead += stay.bytes();
-                    late += seen.contains(stay.key()) ? stay.bytes() : 0;
+                    boolean again = seen.contains(stay.key())
+                            && trained.contains(stay.key().tensor());
+                    late += again ? stay.bytes() : 0;
                 }
                 seen.add(stay.key());
             }

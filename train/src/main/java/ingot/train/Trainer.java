@@ -37,12 +37,7 @@ public final class Trainer implements AutoCloseable {
 
     /// The same with its program compiled already.
     Trainer(Task task, Recipe recipe, Backend backend, Program program, RamStore store) {
-        this(
-                task,
-                recipe,
-                backend,
-                program,
-                InMemoryState.of(task.parameters(), recipe.optimizer(), recipe.seed(), backend, store));
+        this(task, recipe, backend, program, InMemoryState.of(task, recipe, backend, store));
     }
 
     private Trainer(Task task, Recipe recipe, Backend backend, Program program, TrainingState state) {
@@ -56,7 +51,7 @@ public final class Trainer implements AutoCloseable {
     ///
     /// @param background runs updates while `backend` computes: a backend of its own, with one thread
     public static Trainer streamed(Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
-        StreamPlan plan = Streamed.plan(spec(task, recipe), task.parameters(), recipe.optimizer(), backend, settings);
+        StreamPlan plan = Streamed.plan(task, recipe, backend, settings);
         StreamedState state = StreamedState.open(plan, task, recipe, backend, background, settings);
         try {
             Trainer trainer = new Trainer(task, recipe, backend, plan.program(), state);
@@ -80,7 +75,7 @@ public final class Trainer implements AutoCloseable {
                 task.batched(),
                 task.keyed() ? Set.of("key") : Set.of(),
                 recipe.recompute(),
-                Set.of());
+                task.start().frozen());
     }
 
     public Program program() {

@@ -14,6 +14,7 @@ import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
+import ingot.store.BaseWeights;
 import ingot.store.Durable;
 import ingot.store.RamStore;
 import ingot.store.StoreInspection;
@@ -38,6 +39,10 @@ import org.jspecify.annotations.Nullable;
 /// metrics.jsonl, TensorBoard events, and `resume` with the newest checkpoints, or `store` with the state itself, when
 /// it streams from disk. Calling `train` again continues where the last checkpoint was.
 public final class TrainingRun {
+    private static final String TEXT = "the training text";
+    private static final String TOKENIZER = "the tokenizer";
+    private static final String BASE = "the base model";
+
     private final RunConfig config;
     private final Path folder;
     private final Callback callback;
@@ -46,6 +51,7 @@ public final class TrainingRun {
 
     /// What is about to be trained.
     ///
+    /// @param trainedParameters those that are not frozen
     /// @param firstStep 0, or where a resumed run continues
     /// @param trainTokens tokens of the training text
     /// @param heldOutBytes bytes of the held-out text
@@ -53,6 +59,7 @@ public final class TrainingRun {
     public record Summary(
             Path folder,
             long parameters,
+            long trainedParameters,
             long firstStep,
             long steps,
             int trainFiles,
@@ -86,8 +93,9 @@ public final class TrainingRun {
     }
 
     public Outcome train() {
-        try (RunLock _ = RunLock.take(folder)) {
-            refuseOther();
+        try (RunLock _ = RunLock.take(folder);
+                BaseWeights base = base(config)) {
+            refuseOther(base);
             callback.onPhase("reading " + config.data().corpus(), 0, 0);
             Corpus corpus = Corpus.open(
                     config.data().corpus(),
@@ -107,22 +115,27 @@ public final class TrainingRun {
                         length,
                         (done, total) -> callback.onPhase("encoding", done, total));
                 Sequences heldOut = Sequences.of(split.heldOut(), tokenizer, length, (done, total) -> {});
-                return train(split, tokenizer, training, heldOut);
+                return train(split, tokenizer, training, heldOut, base);
             }
         }
     }
 
-    private Outcome train(Corpus.Split split, Tokenizer tokenizer, Sequences training, Sequences heldOut) {
+    private Outcome train(
+            Corpus.Split split,
+            Tokenizer tokenizer,
+            Sequences training,
+            Sequences heldOut,
+            @Nullable BaseWeights base) {
         RunConfig.TrainConfig train = config.train();
-        Gpt model = Gpt.of(config.model().gpt(tokenizer.vocabularySize()));
+        Gpt model = model(config, tokenizer.vocabularySize(), base);
         Batches batches = new Batches(training.count(), train.batch(), train.seed());
         long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        Task task = task(model, training, batches);
+        Task task = task(model, training, batches).startingAt(Start.of(model.parameters(), base, train.freeze()));
         Recipe recipe = train.recipe(steps);
-        Map<String, String> data = new LinkedHashMap<>();
-        data.put("the training text", split.training().fingerprint());
-        data.put("the tokenizer", tokenizer.fingerprint());
+        Map<String, String> data = base(base);
+        data.put(TEXT, split.training().fingerprint());
+        data.put(TOKENIZER, tokenizer.fingerprint());
         if (!mustStream()) {
             Program program = Compiler.training(Trainer.spec(task, recipe));
             if (Checkpoint.newest(resumeFolder()) != null || fits(program.memory(), recipe)) {
@@ -133,13 +146,14 @@ public final class TrainingRun {
                         refuse("the data", state.data(), data);
                         trainer.continueAt(state.step(), state.losses());
                     }
-                    return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, false).run();
+                    return new Loop(split, model, task, tokenizer, training, heldOut, trainer, data, steps, false)
+                            .run();
                 }
             }
         }
         Streamed settings = Streamed.of(storeFolder(), allowed(), identity(data), callback::onWarning);
         try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
-            return new Loop(split, model, tokenizer, training, heldOut, trainer, data, steps, true).run();
+            return new Loop(split, model, task, tokenizer, training, heldOut, trainer, data, steps, true).run();
         }
     }
 
@@ -150,9 +164,10 @@ public final class TrainingRun {
                     + "; a run in memory writes its model at every checkpoint");
         }
         try (RunLock _ = RunLock.take(folder);
-                Tokenizer tokenizer = Tokenizer.open(folder)) {
-            Gpt model = Gpt.of(config.model().gpt(tokenizer.vocabularySize()));
-            Task task = task(model, config.model().context(), (step, executor) -> 0);
+                Tokenizer tokenizer = Tokenizer.open(folder);
+                BaseWeights base = base(config)) {
+            Gpt model = model(config, tokenizer.vocabularySize(), base);
+            Task task = task(config, model, base);
             String identity = StoreInspection.inspect(storeFolder()).identity();
             Streamed settings = Streamed.of(storeFolder(), allowed(), identity, callback::onWarning);
             try (Trainer trainer = Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
@@ -206,12 +221,14 @@ public final class TrainingRun {
     private final class Loop {
         private final Corpus.Split split;
         private final Gpt model;
+        private final Task task;
         private final Tokenizer tokenizer;
         private final Sequences training;
         private final Sequences heldOut;
         private final Trainer trainer;
         private final Map<String, String> data;
         private final long parameters;
+        private final long trained;
         private final long steps;
         private final boolean streams;
         private final Pace pace = new Pace();
@@ -221,6 +238,7 @@ public final class TrainingRun {
         Loop(
                 Corpus.Split split,
                 Gpt model,
+                Task task,
                 Tokenizer tokenizer,
                 Sequences training,
                 Sequences heldOut,
@@ -230,6 +248,7 @@ public final class TrainingRun {
                 boolean streams) {
             this.split = split;
             this.model = model;
+            this.task = task;
             this.tokenizer = tokenizer;
             this.training = training;
             this.heldOut = heldOut;
@@ -238,12 +257,14 @@ public final class TrainingRun {
             this.steps = steps;
             this.streams = streams;
             parameters = count(model.parameters());
+            trained = count(task.trained());
         }
 
         Outcome run() {
             callback.onStart(new Summary(
                     folder,
                     parameters,
+                    trained,
                     trainer.step(),
                     steps,
                     split.training().documents().size(),
@@ -302,7 +323,7 @@ public final class TrainingRun {
             StreamReport stream = streams ? trainer.streamReport().minus(before) : null;
             long done = trainer.step();
             double rate = pace.perSecond();
-            double gflops = 6.0 * parameters * rate / 1e9;
+            double gflops = (4.0 * parameters + 2.0 * trained) * rate / 1e9;
             if (due(config.train().logEvery(), done) || done == steps) {
                 Map<String, Double> values = new LinkedHashMap<>();
                 values.put("loss", loss);
@@ -361,7 +382,13 @@ public final class TrainingRun {
                 String losses = trainer.losses();
                 Checkpoint.save(
                         resumeFolder(),
-                        new Checkpoint.State(trainer.step(), config.identity(), data, Digest.of(store, losses), losses),
+                        Checkpoint.State.of(
+                                trainer.step(),
+                                config.identity(),
+                                data,
+                                losses,
+                                store,
+                                task.start().frozen()),
                         store);
             }
             GptFiles.save(folder, model, tokenizer.endOfText(), store);
@@ -396,16 +423,59 @@ public final class TrainingRun {
 
     /// How a run would stream with a budget; needs no data.
     public static StreamPlan plan(RunConfig config, Gpt model, Backend backend, MemoryBudget budget) {
-        return Streamed.plan(
-                spec(config, model),
-                model.parameters(),
-                config.train().rule(),
-                backend,
-                Streamed.of(Path.of(config.run()), budget, "", warning -> {}));
+        try (BaseWeights base = base(config)) {
+            return Streamed.plan(
+                    task(config, model, base),
+                    recipe(config),
+                    backend,
+                    Streamed.of(Path.of(config.run()), budget, "", warning -> {}));
+        }
+    }
+
+    /// The model of a run. Its weights are called as in its base, if it has one.
+    public static Gpt model(RunConfig config, int vocabulary) {
+        try (BaseWeights base = base(config)) {
+            return model(config, vocabulary, base);
+        }
+    }
+
+    private static Gpt model(RunConfig config, int vocabulary, @Nullable BaseWeights base) {
+        GptConfig sizes = config.model().gpt(vocabulary);
+        return base != null && base.types().containsKey("wte.weight") ? new Gpt(sizes, "") : Gpt.of(sizes);
+    }
+
+    private static @Nullable BaseWeights base(RunConfig config) {
+        if (config.model().base().isEmpty()) {
+            return null;
+        }
+        BaseWeights base = BaseWeights.open(Path.of(config.model().base()));
+        Path path = base.path().toAbsolutePath().normalize();
+        Path run = Path.of(config.run()).toAbsolutePath().normalize();
+        if (path.equals(run) || path.equals(run.resolve("model.safetensors"))) {
+            base.close();
+            throw new IngotException("configuration: model.base " + base.path() + " lies in the run folder, where the"
+                    + " run writes its own model; choose another with run=…");
+        }
+        return base;
+    }
+
+    /// What a run must share with the one that began, of its base.
+    private static Map<String, String> base(@Nullable BaseWeights base) {
+        Map<String, String> data = new LinkedHashMap<>();
+        if (base != null) {
+            data.put(BASE, base.fingerprint());
+        }
+        return data;
     }
 
     private static TrainingSpec spec(RunConfig config, Gpt model) {
-        return Trainer.spec(task(model, config.model().context(), (step, executor) -> 0), recipe(config));
+        return Trainer.spec(task(config, model, null), recipe(config));
+    }
+
+    /// A task without data.
+    private static Task task(RunConfig config, Gpt model, @Nullable BaseWeights base) {
+        return task(model, config.model().context(), (step, executor) -> 0)
+                .startingAt(Start.of(model.parameters(), base, config.train().freeze()));
     }
 
     /// The settings where nobody knows how many steps an epoch has.
@@ -468,12 +538,30 @@ public final class TrainingRun {
         return Tokenizer.open(own);
     }
 
-    /// A folder with a checkpoint of another configuration is not continued.
-    private void refuseOther() {
+    /// A folder with the state of another configuration is not continued.
+    private void refuseOther(@Nullable BaseWeights base) {
         Checkpoint.State state = Checkpoint.newest(resumeFolder());
         if (state != null) {
             refuse("the configuration", state.identity(), config.identity());
+            refuse(BASE, only(state.data(), Set.of(BASE)), base(base));
         }
+        if (Streamed.exists(storeFolder())) {
+            Map<String, String> made = new LinkedHashMap<>();
+            Streamed.identity(storeFolder()).lines().forEach(line -> {
+                int colon = line.indexOf(": ");
+                made.put(line.substring(0, Math.max(0, colon)), line.substring(colon + (colon < 0 ? 1 : 2)));
+            });
+            Map<String, String> now = new LinkedHashMap<>(config.identity());
+            now.putAll(base(base));
+            made.keySet().removeAll(Set.of(TEXT, TOKENIZER)); // known only after the text is read
+            refuse("the configuration", made, now);
+        }
+    }
+
+    private static Map<String, String> only(Map<String, String> map, Set<String> keys) {
+        Map<String, String> some = new LinkedHashMap<>(map);
+        some.keySet().retainAll(keys);
+        return some;
     }
 
     private void refuse(String what, Map<String, String> before, Map<String, String> now) {
@@ -510,7 +598,7 @@ public final class TrainingRun {
         return folder.resolve("resume");
     }
 
-    /// Number of trainable values.
+    /// Number of values.
     static long count(List<Parameter> parameters) {
         return parameters.stream().mapToLong(p -> p.type().shape().elements()).sum();
     }

@@ -27,7 +27,7 @@ class InitialValuesTest {
             new Parameter("bias", TYPE, new Initializer.Constant(0), false),
             new Parameter("gain", TYPE, new Initializer.Constant(1), false),
             new Parameter("minus", TYPE, new Initializer.Constant(-0.0), false));
-    private static final InitialValues VALUES = new InitialValues(PARAMETERS, SEED, Backends.tested());
+    private static final InitialValues VALUES = new InitialValues(PARAMETERS, SEED, Backends.tested(), null);
 
     @AfterAll
     static void close() {

@@ -5,10 +5,22 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ingot.compiler.Backend;
 import ingot.ir.IngotException;
+import ingot.ir.Tensor;
+import ingot.nn.Parameter;
+import ingot.runtime.Visit;
+import ingot.store.BaseWeights;
 import ingot.store.RamStore;
+import ingot.store.Safetensors;
+import ingot.store.WeightStore.Key;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.SequencedMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -138,5 +150,111 @@ class StreamedTest {
         assertThatThrownBy(() -> Trainer.streamed(task, recipe(), backend, Backends.background(), other))
                 .isInstanceOf(IngotException.class)
                 .hasMessageContaining("'toy: 1', expected 'toy: 2'");
+    }
+
+    /// The letters as somebody else left them after some steps, in a file.
+    private Path base() {
+        Path file = folder.resolve("base.safetensors");
+        try (RamStore store = new RamStore();
+                Trainer trainer = new Trainer(Toys.letters(4, 6, 0), recipe().withSeed(5), backend, store)) {
+            finish(trainer, new ArrayList<>());
+            SequencedMap<String, Tensor> weights = new LinkedHashMap<>();
+            for (Key key : store.keys()) {
+                if (key.part().equals(Key.WEIGHT)) {
+                    weights.put(key.tensor(), Tensor.over(store.type(key), store.pin(key)));
+                }
+            }
+            Safetensors.write(file, Map.of(), weights);
+        }
+        return file;
+    }
+
+    private static Task on(BaseWeights base, Task task, String... patterns) {
+        return task.startingAt(Start.of(task.parameters(), base, List.of(patterns)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"h.*, 0, false", "h.0.*, 1, true", "wte.*, 2, false", "*.attn.*, 2, true", "none, 0, false"})
+    void frozenWeightsStreamedHaveTheBitsOfMemoryAndStay(String pattern, int microBatch, boolean recompute) {
+        try (BaseWeights base = BaseWeights.open(base())) {
+            Task letters = Toys.letters(4, 6, 0.1);
+            Task task = pattern.equals("none") ? on(base, letters) : on(base, letters, pattern);
+            Recipe recipe = recipe().withMicroBatch(microBatch).withRecompute(recompute);
+            Run expected = inMemory(task, recipe());
+            long least = least(task, recipe);
+            for (long bytes : new long[] {least, least + (1 << 16), 1L << 30}) {
+                try (Trainer trainer = open("b" + bytes, bytes, task, recipe)) {
+                    assertThat(finish(trainer, new ArrayList<>())).isEqualTo(expected);
+                    assertUnchanged(base, task, trainer);
+                }
+            }
+            try (RamStore store = new RamStore();
+                    Trainer trainer = new Trainer(task, recipe, backend, store)) {
+                assertThat(finish(trainer, new ArrayList<>())).isEqualTo(expected);
+                assertUnchanged(base, task, trainer);
+                assertThat(store.keys())
+                        .noneMatch(key -> task.start().frozen().contains(key.tensor())
+                                && !key.part().equals(Key.WEIGHT));
+            }
+        }
+    }
+
+    private static void assertUnchanged(BaseWeights base, Task task, Trainer trainer) {
+        for (Parameter parameter : task.parameters()) {
+            Tensor before = Tensor.zeros(parameter.type());
+            base.read(parameter.name(), 0, before.data());
+            MemorySegment now = trainer.store().pin(Key.weight(parameter.name()));
+            assertThat(now.mismatch(before.data()) < 0)
+                    .describedAs(parameter.name())
+                    .isEqualTo(task.start().frozen().contains(parameter.name()));
+            trainer.store().release(Key.weight(parameter.name()), false);
+        }
+    }
+
+    @Test
+    void whatIsFrozenCostsNoRoomAndNoTraffic() {
+        Task task = Toys.letters(4, 6, 0);
+        Task frozen = task.startingAt(Start.of(task.parameters(), null, List.of("*", "!ln_f.*")));
+        StreamPlan all = plan("all", 1L << 24, task, recipe());
+        StreamPlan few = plan("few", 1L << 24, frozen, recipe());
+        assertThat(few.layout().stateBytes()).isEqualTo(4 * 4 * 2 * 16);
+        assertThat(few.program().memory().gradientBytes()).isEqualTo(4 * 2 * 16);
+        assertThat(few.program().memory().activationBytes())
+                .isLessThan(all.program().memory().activationBytes());
+        assertThat(few.traffic().written()).isEqualTo(4 * 4 * 2 * 16);
+        assertThat(Visit.of(few.program()).getLast().touches())
+                .describedAs("a backward that nobody needs reads nothing")
+                .noneMatch(touch -> touch.key().tensor().contains(".h."));
+        assertThat(few.traffic().later(1).written()).isEqualTo(few.traffic().written());
+    }
+
+    /// The last byte of a file, which only a checksum notices.
+    private static void flipLastByte(Path file) throws IOException {
+        byte[] bytes = Files.readAllBytes(file);
+        bytes[bytes.length - 1] ^= 1;
+        Files.write(file, bytes);
+    }
+
+    @Test
+    void refusesABaseThatHasChanged() throws IOException {
+        Path file = base();
+        try (BaseWeights base = BaseWeights.open(file)) {
+            open("run", 1L << 30, on(base, Toys.letters(4, 6, 0), "ln_f.*"), recipe())
+                    .close();
+            try (Trainer trainer = open("run", 1L << 30, on(base, Toys.letters(4, 6, 0), "ln_f.*"), recipe())) {
+                trainer.next();
+            }
+        }
+        String last;
+        try (Safetensors opened = Safetensors.open(file)) {
+            last = opened.tensors().lastEntry().getKey();
+        }
+        flipLastByte(file);
+        try (BaseWeights base = BaseWeights.open(file);
+                Trainer trainer = open("run", 1L << 30, on(base, Toys.letters(4, 6, 0), "ln_f.*"), recipe())) {
+            assertThatThrownBy(trainer::next)
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining(last + " chunk 0 has changed in " + file);
+        }
     }
 }
