@@ -50,6 +50,9 @@ final class ContractionGradients {
                         op.batchB(),
                         freeB,
                         op.contractB()));
+        if (op.start() != null) {
+            flow.add(op.start(), () -> dy);
+        }
     }
 
     /// dy contracted with `other`, as a tensor whose axes are `batch`, `free` and `inner` of the operand sought.

@@ -274,6 +274,13 @@ final class OpTable {
         dot(s(3, 2), s(4, 5), List.of(), List.of(), List.of(), List.of(), 1);
         dot(s(3), s(3), List.of(), List.of(), List.of(0), List.of(0), 1);
         dot(s(3, 2, 2), s(2, 3, 2), List.of(1, 0), List.of(0, 1), List.of(2), List.of(2), 1);
+        row(
+                "Dot",
+                (g, x) -> g.add(new Op.Dot(
+                        x.get(0), x.get(1), List.of(), List.of(), List.of(1), List.of(0), 1, x.get(2))),
+                s(3, 4),
+                s(4, 5),
+                s(3, 5));
 
         convolution(s(2, 3, 7), s(4, 3, 3), window(1, s(1), s(0), s(0), s(1), s(1)), 1, 1);
         convolution(s(2, 3, 8), s(4, 3, 3), window(1, s(2), s(1), s(2), s(1), s(1)), 1, 1);

@@ -1,5 +1,6 @@
 package ingot.compiler;
 
+import ingot.compiler.Kernel.Matmul.Old;
 import ingot.ir.DType;
 import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
@@ -126,19 +127,22 @@ final class Anchors {
         Op.Dot dot = (Op.Dot) product.dot().op();
         Shape shape = product.dot().shape();
         Value bias = product.bias();
-        boolean accumulate = product.old() != null;
+        Old old = product.old() != null ? Old.ADDED : dot.start() != null ? Old.CONTINUED : Old.REPLACED;
         Located a = locate(dot.a(), calls);
         Located b = locate(dot.b(), calls);
         Layout c = places.layout(result).reshape(shape).orElseThrow();
         Located row = bias == null ? null : new Located(places.buffer(bias), places.layout(bias));
         Layout biasLayout = row == null ? null : row.layout().reshape(shape).orElseThrow();
-        Optional<Contraction.Plan> plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, accumulate);
+        Optional<Contraction.Plan> plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, old);
         if (plan.isEmpty()) {
             a = copied(dot.a(), Contraction.orderA(dot, dot.a().shape().rank()), calls);
             b = copied(dot.b(), Contraction.orderB(dot, dot.b().shape().rank()), calls);
-            plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, accumulate);
+            plan = Contraction.plan(dot, a.layout(), b.layout(), c, biasLayout, old);
         }
         Contraction.Plan found = plan.orElseThrow();
+        if (dot.start() != null) {
+            calls.addAll(copy.of(dot.start(), null, places.buffer(result), c));
+        }
         List<Lowering.Part> parts = new ArrayList<>();
         parts.add(new Lowering.Part(found.exchanged() ? b.buffer() : a.buffer(), found.a()));
         parts.add(new Lowering.Part(found.exchanged() ? a.buffer() : b.buffer(), found.b()));

@@ -219,6 +219,9 @@ final class BatchAxes {
                 b -> paired(op.contractB(), op.contractA(), b));
         tieFactor(op.a(), y, op.batchA(), freeA, 0, batches);
         tieFactor(op.b(), y, op.batchB(), freeB, freeA.size(), batches);
+        if (op.start() != null) {
+            tie(op.start(), y, axis -> axis, axis -> axis);
+        }
     }
 
     /// Result axes are batch, free axes of a, free axes of b; the contracted ones are gone.

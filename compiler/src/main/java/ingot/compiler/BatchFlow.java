@@ -269,6 +269,7 @@ final class BatchFlow {
         int contracted = a >= 0 ? x.contractA().indexOf(a) : -1;
         contracted = contracted < 0 && b >= 0 ? x.contractB().indexOf(b) : contracted;
         if (contracted >= 0) {
+            expect(x.start() == null, value, "starts a sum over the batch from another value and");
             expect(
                     (a < 0 || x.contractA().indexOf(a) == contracted)
                             && (b < 0 || x.contractB().indexOf(b) == contracted),
@@ -294,7 +295,10 @@ final class BatchFlow {
                         x.contractB(),
                         x.batchB().size() + freeA);
         expect(fromA < 0 || fromB < 0 || fromA == fromB, value, "multiplies all rows with all rows and");
-        return Flow.along(Math.max(fromA, fromB));
+        int common = Math.max(fromA, fromB);
+        int start = x.start() == null ? -1 : flow(x.start()).axis();
+        expect(start < 0 || common < 0 || start == common, value, "meets the batch on two axes and");
+        return Flow.along(Math.max(common, start));
     }
 
     /// Where operand axis `axis` of a dot lies in the result; free axes start at `free`.

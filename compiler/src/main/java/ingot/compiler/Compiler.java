@@ -37,11 +37,26 @@ public final class Compiler {
     /// @param keptComposites names of composites that the backend has kernels for; all others are inlined
     /// @param logitBytes how much memory the logits of a linear cross entropy may take before it is tiled over rows
     /// @param spillBytes activations of at least so many bytes go to disk between forward and backward
-    public record Options(Set<String> keptComposites, long logitBytes, long spillBytes) {
-        public static final Options DEFAULT = new Options(Set.of(), 64L << 20, Long.MAX_VALUE);
+    /// @param tileBytes weights of more bytes are divided into tiles
+    /// @param tileElements a tile has a multiple of so many elements, which the store reads at a time
+    public record Options(
+            Set<String> keptComposites, long logitBytes, long spillBytes, long tileBytes, int tileElements) {
+        public static final Options DEFAULT = new Options(Set.of(), 64L << 20, Long.MAX_VALUE, Long.MAX_VALUE, 1);
 
         public Options {
             keptComposites = Set.copyOf(keptComposites);
+        }
+
+        public Options withLogitBytes(long bytes) {
+            return new Options(keptComposites, bytes, spillBytes, tileBytes, tileElements);
+        }
+
+        public Options withSpillBytes(long bytes) {
+            return new Options(keptComposites, logitBytes, bytes, tileBytes, tileElements);
+        }
+
+        public Options withTiles(long bytes, int elements) {
+            return new Options(keptComposites, logitBytes, spillBytes, bytes, elements);
         }
     }
 
@@ -78,11 +93,22 @@ public final class Compiler {
         }
         List<Schedule.Variant> variants = new ArrayList<>();
         StageCut.Stages cut = null;
+        Map<String, Program.Tile> tiles = Map.of();
         for (int rows : sizes) {
-            MicroGraph micro =
-                    debug.timed("graph of " + rows, () -> MicroGraph.training(spec, rows, count == 1, debug));
+            MicroGraph.Tiled tiled = debug.timed(
+                    "graph of " + rows,
+                    () -> MicroGraph.training(spec, rows, count == 1, debug)
+                            .tiled(
+                                    options.tileBytes(),
+                                    options.tileElements(),
+                                    spec.batchedInputs(),
+                                    spec.perMicroBatchInputs(),
+                                    count == 1));
+            MicroGraph micro = tiled.micro();
+            tiles = tiled.tiles();
             // All sizes are cut at the same places.
-            StageCut.Stages stages = cut == null ? StageCut.of(micro.graph(), micro.forward(), micro.flows()) : cut;
+            StageCut.Stages stages =
+                    cut == null ? StageCut.of(micro.graph(), micro.forward(), micro.flows(), tiles.keySet()) : cut;
             cut = stages;
             variants.add(new Schedule.Variant(
                     micro, debug.timed("cut", () -> Pieces.of(micro, stages.of(), spec.recompute(), this::optimise))));
@@ -90,6 +116,7 @@ public final class Compiler {
         return program(
                 variants,
                 cut == null ? List.of() : cut.scopes(),
+                tiles,
                 new Schedule.Batch(spec.batch(), spec.microBatch(), spec.batchedInputs(), spec.perMicroBatchInputs()),
                 Map.of());
     }
@@ -104,18 +131,26 @@ public final class Compiler {
             }
         });
         // All inputs vary from run to run; the one micro-batch is the run.
-        MicroGraph micro = MicroGraph.inference(graph, 1, Set.of(), inputs, true);
         debug.graph("inference", graph);
-        StageCut.Stages stages = StageCut.of(graph, micro.forward(), micro.flows());
+        MicroGraph.Tiled tiled = MicroGraph.inference(graph, 1, Set.of(), inputs, true)
+                .tiled(options.tileBytes(), options.tileElements(), Set.of(), inputs, true);
+        MicroGraph micro = tiled.micro();
+        StageCut.Stages stages = StageCut.of(
+                micro.graph(), micro.forward(), micro.flows(), tiled.tiles().keySet());
         return program(
                 List.of(new Schedule.Variant(micro, Pieces.of(micro, stages.of(), false, this::optimise))),
                 stages.scopes(),
+                tiled.tiles(),
                 new Schedule.Batch(1, 1, Set.of(), Set.of()),
                 inPlace);
     }
 
     private Program program(
-            List<Schedule.Variant> variants, List<String> scopes, Schedule.Batch batch, Map<String, String> inPlace) {
+            List<Schedule.Variant> variants,
+            List<String> scopes,
+            Map<String, Program.Tile> tiles,
+            Schedule.Batch batch,
+            Map<String, String> inPlace) {
         Schedule schedule = debug.timed("schedule", () -> new Schedule(variants, batch, this::compile).write());
         long spilled = options.spillBytes() == Long.MAX_VALUE
                 ? 0
@@ -143,6 +178,7 @@ public final class Compiler {
                 inputs,
                 outputs,
                 weights,
+                tiles,
                 schedule.constants(),
                 stages(schedule, scopes, weights, trained),
                 placement.steps(),

@@ -15,9 +15,9 @@ import org.jspecify.annotations.Nullable;
 final class Contraction {
     /// The kernel (layouts at the origin) and where its operands start, in bytes; `exchanged`: its a is the dot's b.
     record Plan(Kernel.Matmul kernel, boolean exchanged, long a, long b, long bias, long c) {
-        Plan with(int segments, boolean accumulate) {
+        Plan with(int segments, Kernel.Matmul.Old old) {
             Kernel.Matmul whole =
-                    new Kernel.Matmul(kernel.a(), kernel.b(), kernel.bias(), kernel.c(), segments, accumulate);
+                    new Kernel.Matmul(kernel.a(), kernel.b(), kernel.bias(), kernel.c(), segments, old);
             return new Plan(whole, exchanged, a, b, bias, c);
         }
     }
@@ -38,7 +38,7 @@ final class Contraction {
 
     /// The kernel for `dot` over these layouts of a, b, the result and (over the result's shape) a bias row; empty when
     /// the contracted axes do not merge or the bias is no row.
-    static Optional<Plan> plan(Op.Dot dot, Layout a, Layout b, Layout c, @Nullable Layout bias, boolean accumulate) {
+    static Optional<Plan> plan(Op.Dot dot, Layout a, Layout b, Layout c, @Nullable Layout bias, Kernel.Matmul.Old old) {
         int batch = dot.batchA().size();
         Layout orderedA = a.transpose(orderA(dot, a.shape().rank()));
         Layout orderedB = b.transpose(orderB(dot, b.shape().rank()));
@@ -55,7 +55,7 @@ final class Contraction {
         }
         return new Contraction(batch, mergedA.get(), mergedB.get(), c, bias)
                 .matmul(freeA, freeB)
-                .map(plan -> plan.with(dot.segments(), accumulate));
+                .map(plan -> plan.with(dot.segments(), old));
     }
 
     private record Repeats(Layout layout) {
@@ -157,7 +157,7 @@ final class Contraction {
                 bias == null ? null : bias.atOrigin(),
                 c.withUnitSteps().atOrigin(),
                 1,
-                false);
+                Kernel.Matmul.Old.REPLACED);
         return new Plan(
                 kernel,
                 exchanged,

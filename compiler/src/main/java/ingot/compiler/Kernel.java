@@ -71,11 +71,17 @@ public sealed interface Kernel {
     /// c[batch…, m, n] = Σₖ a[batch…, m, k] · b[batch…, k, n] (+ bias[n]), one fma chain per element, `segments` as in
     /// `Op.Dot`.
     ///
-    /// `bias` ([n]) is added after the sum with one rounding. `accumulate`: c = old c + sum. Any number of batch axes, which a and b may
-    /// repeat by stride 0; m, n and k are always there, possibly of size 1. All strides are free (q, k, v are views of
+    /// `bias` ([n]) is added after the sum with one rounding. Any number of batch axes, which a and b may repeat by stride 0; m, n and k are always there, possibly of size 1. All strides are free (q, k, v are views of
     /// one buffer), but wherever it can be arranged c has stride 1 along n.
-    record Matmul(Layout a, Layout b, @Nullable Layout bias, Layout c, int segments, boolean accumulate)
-            implements Kernel {
+    record Matmul(Layout a, Layout b, @Nullable Layout bias, Layout c, int segments, Old old) implements Kernel {
+        /// What becomes of the numbers that c held: nothing, one rounded addition to them at the end, or the chains go on
+        /// from them (one segment only).
+        public enum Old {
+            REPLACED,
+            ADDED,
+            CONTINUED
+        }
+
         @Override
         public List<Layout> reads() {
             List<Layout> reads = new ArrayList<>(List.of(a, b));

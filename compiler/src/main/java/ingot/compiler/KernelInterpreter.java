@@ -1,5 +1,6 @@
 package ingot.compiler;
 
+import ingot.compiler.Kernel.Matmul.Old;
 import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
 import ingot.ir.Interpreter;
@@ -26,7 +27,7 @@ public final class KernelInterpreter {
     private KernelInterpreter() {}
 
     /// The kernel as a graph: inputs and outputs are named by the position among reads and writes. A matmul that
-    /// accumulates has the old result as its last input.
+    /// keeps the old result in some way has it as its last input.
     public static Graph meaning(Kernel kernel) {
         return switch (kernel) {
             case Kernel.Map map -> map.body();
@@ -59,13 +60,21 @@ public final class KernelInterpreter {
         Value right = b.input("1", matmul.b().type());
         int rank = matmul.c().shape().rank();
         List<Integer> batch = IntStream.range(0, rank - 2).boxed().toList();
-        Value sum =
-                b.add(new Op.Dot(left, right, batch, batch, List.of(rank - 1), List.of(rank - 2), matmul.segments()));
-        if (matmul.bias() != null) {
-            sum = b.add(sum, b.input("2", matmul.bias().type()));
+        Value bias = matmul.bias() == null ? null : b.input("2", matmul.bias().type());
+        Value old = matmul.old() == Old.REPLACED ? null : b.input(bias == null ? "2" : "3", matmul.c().type());
+        Value sum = b.add(new Op.Dot(
+                left,
+                right,
+                batch,
+                batch,
+                List.of(rank - 1),
+                List.of(rank - 2),
+                matmul.segments(),
+                matmul.old() == Old.CONTINUED ? old : null));
+        if (bias != null) {
+            sum = b.add(sum, bias);
         }
-        if (matmul.accumulate()) {
-            Value old = b.input(matmul.bias() == null ? "2" : "3", matmul.c().type());
+        if (matmul.old() == Old.ADDED && old != null) {
             sum = b.add(old, sum);
         }
         b.output("0", sum);
@@ -84,7 +93,7 @@ public final class KernelInterpreter {
         for (int i = 0; i < reads.size(); i++) {
             inputs.put(Integer.toString(i), read(reads.get(i), addresses[i]));
         }
-        if (kernel instanceof Kernel.Matmul matmul && matmul.accumulate()) {
+        if (kernel instanceof Kernel.Matmul matmul && matmul.old() != Old.REPLACED) {
             inputs.put(Integer.toString(reads.size()), read(matmul.c(), addresses[reads.size()]));
         }
         List<Tensor> results =

@@ -53,7 +53,11 @@ final class Listing {
             case Kernel.Matmul matmul ->
                 (matmul.bias() == null ? "" : "with bias")
                         + (matmul.segments() == 1 ? "" : " in " + matmul.segments() + " segments")
-                        + (matmul.accumulate() ? " accumulating" : "");
+                        + switch (matmul.old()) {
+                            case REPLACED -> "";
+                            case ADDED -> " accumulating";
+                            case CONTINUED -> " continuing";
+                        };
             case Kernel.Gather _ -> "";
             case Kernel.ScatterAdd scatter -> scatter.segments() == 1 ? "" : "in " + scatter.segments() + " segments";
             case Kernel.Loop loop -> name(loop.body(), bodies);

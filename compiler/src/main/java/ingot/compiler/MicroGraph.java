@@ -31,7 +31,8 @@ record MicroGraph(
         SequencedMap<String, Value> outputs,
         SequencedMap<String, Value> gradients) {
 
-    private static final String GRADIENT = "∂";
+    /// Before the name of a weight: its gradient among the outputs of the graph.
+    static final String GRADIENT = "∂";
 
     /// The loss for `rows` sequences with its gradients. `single`: this is the whole batch, so rows may mix.
     static MicroGraph training(TrainingSpec spec, int rows, boolean single, Debug debug) {
@@ -128,16 +129,42 @@ record MicroGraph(
             if (single || hidden.isEmpty()) {
                 return next;
             }
-            // Values keep their order, so forward ones stay in front.
-            List<Integer> origins = new ArrayList<>();
-            Graph inlined = Rewrite.composites(
-                    next.graph(),
-                    (to, value, op) ->
-                            hidden.contains(value) ? to.inline(op.function().definition(), op.operands()) : null,
-                    origins);
-            next = next.moved(inlined, origins, batched, perMicroBatch, single);
+            next = next.inlined(hidden, batched, perMicroBatch, single);
         }
     }
+
+    private MicroGraph inlined(Set<Value> composites, Set<String> batched, Set<String> perMicroBatch, boolean single) {
+        // Values keep their order, so forward ones stay in front.
+        List<Integer> origins = new ArrayList<>();
+        Graph inlined = Rewrite.composites(
+                graph,
+                (to, value, op) ->
+                        composites.contains(value) ? to.inline(op.function().definition(), op.operands()) : null,
+                origins);
+        return moved(inlined, origins, batched, perMicroBatch, single);
+    }
+
+    /// With weights of more than `bytes` divided into tiles of whole chunks.
+    Tiled tiled(long bytes, int chunkElements, Set<String> batched, Set<String> perMicroBatch, boolean single) {
+        MicroGraph next = this;
+        while (true) {
+            Set<Value> hidden =
+                    TileWeights.hidden(next.graph(), TileWeights.large(next.graph(), bytes, chunkElements));
+            if (hidden.isEmpty()) {
+                break;
+            }
+            next = next.inlined(hidden, batched, perMicroBatch, single);
+        }
+        TileWeights.Tiled tiled = TileWeights.apply(next, bytes, chunkElements);
+        return tiled == null
+                ? new Tiled(this, new LinkedHashMap<>())
+                : new Tiled(
+                        of(rows, tiled.graph(), tiled.forward(), tiled.owners(), batched, perMicroBatch, single),
+                        tiled.tiles());
+    }
+
+    /// @param tiles what the weights are that are parts of others
+    record Tiled(MicroGraph micro, SequencedMap<String, Program.Tile> tiles) {}
 
     /// The same computation as another graph; `origins` has the old value of each new one, in ascending order.
     private MicroGraph moved(

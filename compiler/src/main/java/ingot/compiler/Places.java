@@ -467,6 +467,7 @@ final class Places {
         if (!(product.dot().op() instanceof Op.Dot dot)
                 || roles[product.dot().id()] != Role.ANCHOR
                 || !Anchors.writesStrided(dot)
+                || (dot.start() != null && product.old() != null)
                 || layouts[dot.a().id()] == null
                 || layouts[dot.b().id()] == null) {
             return false;
@@ -482,7 +483,7 @@ final class Places {
             row = view.get();
         }
         if (to.isEmpty()
-                || Contraction.plan(dot, layout(dot.a()), layout(dot.b()), to.get(), row, false)
+                || Contraction.plan(dot, layout(dot.a()), layout(dot.b()), to.get(), row, Kernel.Matmul.Old.REPLACED)
                         .isEmpty()) {
             return false;
         }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /// Cuts the forward values into stages where few activations cross.
 ///
@@ -17,7 +18,7 @@ import java.util.Map;
 /// Anchors are the ops that apply a matrix weight to the batch; every stage has at least one. Between two neighbouring
 /// anchors the best place is the one with the fewest crossing activations, then the fewest bytes. The place becomes a
 /// cut if a single activation crosses it, or no more than at both neighbouring places: that is the residual stream, not
-/// the inside of a block. Where several places are equally good the one is taken that makes stages alike, so that they
+/// the inside of a block. Around the tiles of a large weight every place between anchors is a cut. Where several places are equally good the one is taken that makes stages alike, so that they
 /// share code.
 final class StageCut {
     /// @param of the stage of each forward value; −1 for inputs and for what does not depend on the batch
@@ -27,11 +28,12 @@ final class StageCut {
     private final List<Value> order = new ArrayList<>(); // what depends on the batch, without inputs
     private final boolean[] weighted; // depends on a weight, by id
     private final boolean[] placed;
+    private final Set<String> tiles;
     private int[] crossing = {};
     private long[] bytes = {};
 
-    private StageCut(Graph graph, int forward, List<BatchFlow.Flow> flows) {
-
+    private StageCut(Graph graph, int forward, List<BatchFlow.Flow> flows, Set<String> tiles) {
+        this.tiles = tiles;
         weighted = new boolean[forward];
         placed = new boolean[forward];
         for (Value value : graph.values().subList(0, forward)) {
@@ -45,9 +47,9 @@ final class StageCut {
         }
     }
 
-    /// Cuts the first `forward` values.
-    static Stages of(Graph graph, int forward, List<BatchFlow.Flow> flows) {
-        StageCut cut = new StageCut(graph, forward, flows);
+    /// Cuts the first `forward` values; every one of the weights `tiles` has a stage of its own.
+    static Stages of(Graph graph, int forward, List<BatchFlow.Flow> flows, Set<String> tiles) {
+        StageCut cut = new StageCut(graph, forward, flows, tiles);
         cut.measure();
         List<Integer> cuts = cut.choose();
         int[] stages = new int[forward];
@@ -103,11 +105,13 @@ final class StageCut {
 
     private List<Integer> choose() {
         List<List<Integer>> gaps = new ArrayList<>(); // per pair of neighbouring anchors: the equally good places
+        List<Boolean> forced = new ArrayList<>();
         int previous = -1;
         for (int i = 0; i < order.size(); i++) {
             if (anchor(order.get(i))) {
                 if (previous >= 0) {
                     gaps.add(best(previous + 1, i));
+                    forced.add(readsTile(order.get(previous)) || readsTile(order.get(i)));
                 }
                 previous = i;
             }
@@ -120,11 +124,16 @@ final class StageCut {
             int here = crossing[gaps.get(i).getFirst()];
             int before = count(gaps, i - 1);
             int after = count(gaps, i + 1);
-            if (here <= 1 || here <= Math.min(before, after)) {
+            if (forced.get(i) || here <= 1 || here <= Math.min(before, after)) {
                 kept.add(gaps.get(i));
             }
         }
         return alike(kept);
+    }
+
+    private boolean readsTile(Value value) {
+        return value.op().operands().stream()
+                .anyMatch(operand -> operand.op() instanceof Op.Weight weight && tiles.contains(weight.name()));
     }
 
     private int count(List<List<Integer>> gaps, int i) {

@@ -5,6 +5,7 @@ import static ingot.compiler.Lowerings.graph;
 import static ingot.compiler.Lowerings.kinds;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ingot.compiler.Kernel.Matmul.Old;
 import ingot.ir.DType;
 import ingot.ir.GraphBuilder;
 import ingot.ir.Op;
@@ -278,8 +279,8 @@ class LoweringTest {
         }));
         assertThat(kinds(lowered)).containsExactly("matmul", "matmul", "matmul");
         assertThat(lowered.calls())
-                .extracting(call -> ((Kernel.Matmul) call.kernel()).accumulate())
-                .containsExactly(false, true, true);
+                .extracting(call -> ((Kernel.Matmul) call.kernel()).old())
+                .containsExactly(Old.REPLACED, Old.ADDED, Old.ADDED);
         assertThat(lowered.temporaryBytes()).isEmpty();
     }
 

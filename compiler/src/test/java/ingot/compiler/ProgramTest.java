@@ -3,6 +3,7 @@ package ingot.compiler;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ingot.ir.DType;
+import ingot.ir.Graph;
 import ingot.ir.Interpreter;
 import ingot.ir.Op;
 import ingot.ir.Shape;
@@ -16,6 +17,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.SequencedMap;
 import java.util.Set;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -72,7 +74,7 @@ class ProgramTest {
     @CsvSource({"4, 4", "7, 4", "5, 5"})
     void tiledLogits(int batch, int microBatch) {
         TrainingSpec spec = GptSpec.gpt(GptSpec.small(1, 0), 8, batch, microBatch, false);
-        Compiler.Options tiled = new Compiler.Options(Set.of(), 8 * 37 * 4, Long.MAX_VALUE);
+        Compiler.Options tiled = Compiler.Options.DEFAULT.withLogitBytes(8 * 37 * 4);
         same(spec, tiled);
         assertThat(compile(spec, tiled).steps())
                 .noneMatch(step -> step instanceof Step.Run(Kernel.Matmul dot, var _)
@@ -85,7 +87,7 @@ class ProgramTest {
     @CsvSource({"4, 4, true", "4, 1, true", "7, 2, false"})
     void spills(int batch, int microBatch, boolean recompute) {
         TrainingSpec spec = GptSpec.gpt(GptSpec.small(4, 0.1), 8, batch, microBatch, recompute);
-        Compiler.Options spilling = new Compiler.Options(Set.of(), 64 << 20, 512);
+        Compiler.Options spilling = Compiler.Options.DEFAULT.withSpillBytes(512);
         same(spec, spilling);
         Program kept = compile(spec, Compiler.Options.DEFAULT);
         Program spilled = compile(spec, spilling);
@@ -94,6 +96,36 @@ class ProgramTest {
         assertThat(count(spilled, Step.Spill.class))
                 .isEqualTo(count(spilled, Step.Fetch.class))
                 .isPositive();
+    }
+
+    /// Every matrix and the vocabulary in tiles, each with a stage of its own.
+    @ParameterizedTest
+    @CsvSource({"4, 4, false", "4, 1, true", "7, 2, true"})
+    void tiledWeights(int batch, int microBatch, boolean recompute) {
+        TrainingSpec spec = GptSpec.gpt(GptSpec.small(2, 0.1), 8, batch, microBatch, recompute);
+        Compiler.Options tiled = Compiler.Options.DEFAULT.withTiles(4 * 64, 16);
+        same(spec, tiled);
+        Program program = compile(spec, tiled);
+        assertThat(program.weights().entrySet())
+                .allMatch(weight -> weight.getValue().shape().rank() < 2
+                        || weight.getValue().shape().elements() <= 64
+                        || weight.getKey().contains("wpe"));
+        assertThat(program.stages()).allMatch(stage -> stage.weights().stream()
+                        .filter(program.tiles()::containsKey)
+                        .count()
+                <= 1);
+        assertThat(program.tiles().values().stream().map(Program.Tile::weight).distinct())
+                .contains(
+                        "transformer.wte.weight",
+                        "transformer.h.0.attn.c_attn.weight",
+                        "transformer.h.1.mlp.c_proj.weight");
+    }
+
+    @Test
+    void tilesOfWeightsThatKeepTheirRows() {
+        TrainingSpec spec = GptSpec.mlp(Mlp.of(5, 12, 9, 6), 6, 2, true);
+        same(spec, Compiler.Options.DEFAULT.withTiles(4 * 20, 4));
+        same(spec, Compiler.Options.DEFAULT.withTiles(4 * 20, 4).withSpillBytes(64));
     }
 
     private static long count(Program program, Class<? extends Step> kind) {
@@ -113,7 +145,7 @@ class ProgramTest {
         }
         Map<String, Tensor> inputs = new LinkedHashMap<>();
         for (Value value : whole.graph().inputs()) {
-            inputs.put(((Op.Input) value.op()).name(), random(value.type(), random, 6));
+            inputs.put(((Op.Input) value.op()).name(), random(value.type(), random, classes(whole.graph())));
         }
         if (inputs.containsKey("key")) {
             inputs.put("key", Tensor.of(Shape.of(4), 11, 12, 13, 0));
@@ -136,6 +168,15 @@ class ProgramTest {
         found.forEach((name, tensor) -> assertThat(tensor.sameBits(expected.get(name)))
                 .as("%s: %s, expected %s", name, tensor, expected.get(name))
                 .isTrue());
+    }
+
+    /// Tokens and classes are within what the model knows.
+    private static int classes(Graph graph) {
+        return graph.weights().stream()
+                .filter(value -> ((Op.Weight) value.op()).name().endsWith("wte.weight"))
+                .mapToInt(value -> value.shape().dim(0))
+                .findFirst()
+                .orElse(6);
     }
 
     static Program compile(TrainingSpec spec) {

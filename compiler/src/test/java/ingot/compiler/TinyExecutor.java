@@ -67,8 +67,7 @@ final class TinyExecutor {
                     program.stages()
                             .get(load.stage())
                             .weights()
-                            .forEach(name -> at(new Buffer.Weight(name))
-                                    .copyFrom(weights.get(name).data()));
+                            .forEach(name -> at(new Buffer.Weight(name)).copyFrom(part(weights, program.tile(name))));
                 case Step.Free free ->
                     program.stages()
                             .get(free.stage())
@@ -94,11 +93,22 @@ final class TinyExecutor {
         }
         SequencedMap<String, Tensor> results = new LinkedHashMap<>();
         program.outputs().forEach((name, type) -> results.put(name, tensor(type, at(new Buffer.Output(name)))));
-        program.stages()
-                .forEach(stage -> stage.owns()
-                        .forEach(name -> results.put(
-                                "∂" + name, tensor(program.weights().get(name), at(new Buffer.Gradient(name))))));
+        program.stages().forEach(stage -> stage.owns().forEach(name -> {
+            Program.Tile tile = program.tile(name);
+            results.computeIfAbsent(
+                            "∂" + tile.weight(),
+                            k -> Tensor.zeros(weights.get(tile.weight()).type()))
+                    .data()
+                    .asSlice(4 * tile.first(), 4 * tile.elements())
+                    .copyFrom(at(new Buffer.Gradient(name)));
+        }));
         return results;
+    }
+
+    private static MemorySegment part(Map<String, Tensor> weights, Program.Tile tile) {
+        Tensor whole = weights.get(tile.weight());
+        int bytes = whole.type().dtype().bytes();
+        return whole.data().asSlice(bytes * tile.first(), bytes * tile.elements());
     }
 
     private void execute(Kernel kernel, List<Step.Operand> operands) {

@@ -64,6 +64,7 @@ final class BlockedMatmul {
 
     private final Layout direct; // how A is read where it is not packed
     private final boolean adds;
+    private final boolean continued;
     private final boolean guarded;
     private volatile @Nullable Kernels kernels; // resolved by the first run
 
@@ -84,12 +85,19 @@ final class BlockedMatmul {
         }
     }
 
-    /// `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed. `guarded`: the first run
+    /// `continued`: the chains go on from what C holds. `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed. `guarded`: the first run
     /// warms the micro-kernels alone and replaces a slow one.
-    BlockedMatmul(MatmulShape shape, Tiling tiling, Epilogue epilogue, boolean biasAlongRows, boolean guarded) {
+    BlockedMatmul(
+            MatmulShape shape,
+            Tiling tiling,
+            Epilogue epilogue,
+            boolean continued,
+            boolean biasAlongRows,
+            boolean guarded) {
         this.shape = shape;
         this.tiling = tiling;
         this.epilogue = epilogue;
+        this.continued = continued;
         this.guarded = guarded;
         biasRow = biasAlongRows ? 4 : 0;
         biasColumn = biasAlongRows ? 0 : 4;
@@ -148,8 +156,8 @@ final class BlockedMatmul {
                     resolved = new Kernels(
                             kernel(true, Start.ZERO),
                             kernel(false, Start.ZERO),
-                            kernel(true, kBlocks > 1 ? Start.CONTINUE : Start.ZERO),
-                            kernel(false, kBlocks > 1 ? Start.CONTINUE : Start.ZERO),
+                            kernel(true, continues() ? Start.CONTINUE : Start.ZERO),
+                            kernel(false, continues() ? Start.CONTINUE : Start.ZERO),
                             kernel(true, adds ? Start.ADD : Start.ZERO),
                             kernel(false, adds ? Start.ADD : Start.ZERO));
                     kernels = resolved;
@@ -161,6 +169,10 @@ final class BlockedMatmul {
 
     private MicroKernel kernel(boolean packed, Start start) {
         return MicroKernels.of(tiling, packed || packA ? Layout.COLUMNS : direct, start);
+    }
+
+    private boolean continues() {
+        return kBlocks > 1 || continued;
     }
 
     private static int ceilDiv(int a, int b) {
@@ -177,7 +189,7 @@ final class BlockedMatmul {
         for (var start : Start.values()) {
             boolean used = switch (start) {
                 case ZERO -> true;
-                case CONTINUE -> kBlocks > 1;
+                case CONTINUE -> continues();
                 case ADD -> adds;
             };
             boolean edges = shape.m() % tiling.mBlock() % mr != 0 || Math.min(tiling.mBlock(), shape.m()) % mr != 0;
@@ -277,8 +289,11 @@ final class BlockedMatmul {
         long own = base + sharedB() + worker * workerBytes();
 
         if (staged) {
-            stage(code, aAt, bAt, own, rows, columns);
             long block = own + workerBytes() - slots * slotBytes;
+            if (continued) {
+                fetch(cAt, block, rows, columns);
+            }
+            stage(code, aAt, bAt, own, rows, columns);
             epilogue.finish(math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
         } else {
             chain(code, aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
@@ -286,6 +301,15 @@ final class BlockedMatmul {
                 for (int i = 0; i < rows; i++) {
                     Epilogue.addBias(math, cAt + i * cRow, columns, biasAt + i * biasRow, biasColumn);
                 }
+            }
+        }
+    }
+
+    /// Copies a block of C to the first slot.
+    private void fetch(long c, long slot, int rows, int columns) {
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) {
+                Memory.putInt(slot + i * slotStride + 4L * j, Memory.getInt(c + i * cRow + j * cColumn));
             }
         }
     }
@@ -333,7 +357,7 @@ final class BlockedMatmul {
         for (int block = 0; block < kBlocks; block++) {
             int k0 = segment * segmentLength + block * kBlock;
             int kLength = Math.min(kBlock, segmentLength - block * kBlock);
-            var start = block > 0 ? Start.CONTINUE : add ? Start.ADD : Start.ZERO;
+            var start = block > 0 || continued ? Start.CONTINUE : add ? Start.ADD : Start.ZERO;
             panels(code, a + k0 * aColumn, b, own, rows, columns, k0, kLength, c, cStride, start);
         }
     }

@@ -1,5 +1,6 @@
 package ingot.cpu;
 
+import ingot.compiler.Kernel.Matmul.Old;
 import org.jspecify.annotations.Nullable;
 
 /// The fp32 contraction of one [MatmulShape], planned once and run many times over raw addresses.
@@ -22,33 +23,33 @@ public final class Matmul {
 
     /// What a plan may do besides the contraction.
     ///
-    /// @param accumulate `C = C + result`, one rounded addition, instead of `C = result`
-    /// @param bias add a bias of n elements to every row of the result, before `accumulate`
+    /// @param old what becomes of what C held
+    /// @param bias add a bias of n elements to every row of the result, before it is added to the old C
     /// @param threads the pool size the plan is made for; it runs on any
     /// @param tuner chooses the tiling and warms the kernels of shapes that are worth it
-    public record Options(boolean accumulate, boolean bias, int threads, Autotuner tuner) {
+    public record Options(Old old, boolean bias, int threads, Autotuner tuner) {
         public static final Options DEFAULT =
-                new Options(false, false, Runtime.getRuntime().availableProcessors(), Autotuner.off());
+                new Options(Old.REPLACED, false, Runtime.getRuntime().availableProcessors(), Autotuner.off());
 
         /// Without timing anything.
-        public Options(boolean accumulate, boolean bias, int threads) {
-            this(accumulate, bias, threads, Autotuner.off());
+        public Options(Old old, boolean bias, int threads) {
+            this(old, bias, threads, Autotuner.off());
         }
 
-        public Options withAccumulate() {
-            return new Options(true, bias, threads, tuner);
+        public Options withOld(Old other) {
+            return new Options(other, bias, threads, tuner);
         }
 
         public Options withBias() {
-            return new Options(accumulate, true, threads, tuner);
+            return new Options(old, true, threads, tuner);
         }
 
         public Options withThreads(int count) {
-            return new Options(accumulate, bias, count, tuner);
+            return new Options(old, bias, count, tuner);
         }
 
         public Options withTuner(Autotuner autotuner) {
-            return new Options(accumulate, bias, threads, autotuner);
+            return new Options(old, bias, threads, autotuner);
         }
     }
 
@@ -70,13 +71,18 @@ public final class Matmul {
         if (!(transposed && options.bias)) { // a bias along m does not repeat per batch
             s = s.folded();
         }
-        var epilogue = new Epilogue(options.accumulate, options.bias);
-        if (tiling == null && RowMatmul.fits(s)) {
-            return new Matmul(shape, transposed, new RowMatmul(s, epilogue, transposed, options.threads), null);
+        boolean continued = options.old == Old.CONTINUED;
+        if (continued && s.segments() > 1) {
+            throw new IllegalArgumentException("matmul: chains of " + s.segments() + " segments cannot go on from C");
+        }
+        var epilogue = new Epilogue(options.old == Old.ADDED, options.bias);
+        if (tiling == null && RowMatmul.fits(s, continued)) {
+            return new Matmul(
+                    shape, transposed, new RowMatmul(s, epilogue, continued, transposed, options.threads), null);
         }
         var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
         return new Matmul(
-                shape, transposed, null, new BlockedMatmul(s, cut, epilogue, transposed, options.tuner.guards(s)));
+                shape, transposed, null, new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s)));
     }
 
     /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.

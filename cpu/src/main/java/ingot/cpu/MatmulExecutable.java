@@ -56,7 +56,7 @@ final class MatmulExecutable implements Backend.Executable {
                 operands[C]);
         bias = kernel.bias();
         copiesBias = bias != null && bias.strides().getFirst() != 1;
-        matmul = Matmul.of(shape, new Matmul.Options(kernel.accumulate(), bias != null, crew.threads(), tuner));
+        matmul = Matmul.of(shape, new Matmul.Options(kernel.old(), bias != null, crew.threads(), tuner));
     }
 
     private static long[] strides(Layout layout) {

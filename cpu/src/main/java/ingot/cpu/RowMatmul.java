@@ -6,22 +6,25 @@ package ingot.cpu;
 final class RowMatmul {
     private final MatmulShape shape;
     private final Epilogue epilogue;
+    private final boolean continued; // the chains go on from what C holds
     private final boolean biasAlongRows;
     private final boolean dots;
     private final int chunk; // columns per task
     private final RowMath math = RowMath.best();
 
-    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean biasAlongRows, int threads) {
+    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean continued, boolean biasAlongRows, int threads) {
         this.shape = shape;
         this.epilogue = epilogue;
+        this.continued = continued;
         this.biasAlongRows = biasAlongRows;
         dots = shape.b().column() != 1;
         int share = Math.ceilDiv(shape.n(), Math.max(1, 4 * threads / shape.batches()));
         chunk = Math.clamp(Math.ceilDiv(share, 64) * 64, dots ? 64 : 256, 1024);
     }
 
-    static boolean fits(MatmulShape s) {
-        return s.m() <= 3 && s.segments() == 1 && (s.b().column() == 1 && s.n() >= 64 || s.b().row() == 1);
+    static boolean fits(MatmulShape s, boolean continued) {
+        boolean streams = s.b().column() == 1 && s.n() >= 64;
+        return s.m() <= 3 && s.segments() == 1 && (streams || s.b().row() == 1 && !continued);
     }
 
     long scratchBytes(int workers) {
@@ -51,7 +54,13 @@ final class RowMatmul {
         long cAt = c + BlockedMatmul.batchOffset(shape, shape.c(), batch) + j0 * cColumn;
         for (int i = 0; i < shape.m(); i++) {
             long row = own + 4L * chunk * i;
-            Memory.fill(row, 4L * columns, (byte) 0);
+            if (continued) {
+                for (int j = 0; j < columns; j++) {
+                    Memory.putInt(row + 4L * j, Memory.getInt(cAt + 4 * i * shape.c().row() + j * cColumn));
+                }
+            } else {
+                Memory.fill(row, 4L * columns, (byte) 0);
+            }
             long aRow = aAt + 4L * i * shape.a().row();
             long aColumn = 4 * shape.a().column();
             if (dots) {

@@ -4,6 +4,7 @@ import static ingot.ir.DType.F32;
 import static ingot.ir.DType.I32;
 
 import ingot.compiler.Kernel;
+import ingot.compiler.Kernel.Matmul.Old;
 import ingot.compiler.Layout;
 import ingot.ir.DType;
 import ingot.ir.Shape;
@@ -104,9 +105,9 @@ class IndexKernelTest {
         Layout b = new Layout(F32, Shape.of(2, 3, 20, 9), 0, List.of(0L, 180L, 1L, 20L));
         Layout c = Layout.rowMajor(Type.f32(2, 3, 7, 9));
         Layout bias = new Layout(F32, Shape.of(9), 0, List.of(2L));
-        for (boolean accumulate : new boolean[] {false, true}) {
-            CHECK.same(new Kernel.Matmul(a, b, null, c, 1, accumulate), random);
-            CHECK.same(new Kernel.Matmul(a, b, bias, c, 4, accumulate), random);
+        for (Old old : Old.values()) {
+            CHECK.same(new Kernel.Matmul(a, b, null, c, 1, old), random);
+            CHECK.same(new Kernel.Matmul(a, b, bias, c, old == Old.CONTINUED ? 1 : 4, old), random);
         }
     }
 
@@ -115,6 +116,6 @@ class IndexKernelTest {
         Layout a = new Layout(F32, Shape.of(2, 2, 3, 2, 5, 8), 0, List.of(400L, 0L, 40L, 0L, 8L, 1L));
         Layout b = Layout.rowMajor(Type.f32(2, 2, 3, 2, 8, 6));
         Layout c = Layout.rowMajor(Type.f32(2, 2, 3, 2, 5, 6));
-        CHECK.same(new Kernel.Matmul(a, b, null, c, 1, false), random);
+        CHECK.same(new Kernel.Matmul(a, b, null, c, 1, Old.REPLACED), random);
     }
 }

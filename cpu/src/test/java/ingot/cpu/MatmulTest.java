@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import ingot.compiler.Kernel.Matmul.Old;
 import java.util.Random;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -30,9 +31,12 @@ class MatmulTest {
     void randomShapesStridesSegmentsAndTilings(int seed) {
         var random = new Random(seed);
         for (int i = 0; i < 60; i++) {
-            var options = new Matmul.Options(random.nextBoolean(), random.nextBoolean(), 2);
+            var shape = shape(random);
+            var old = Old.values()[random.nextInt(3)];
+            shape = old == Old.CONTINUED ? shape.withSegments(1) : shape;
+            var options = new Matmul.Options(old, random.nextBoolean(), 2);
             var tiling = random.nextInt(3) == 0 ? null : tiling(random);
-            check(shape(random), options, tiling, POOLS[random.nextInt(3)], random);
+            check(shape, options, tiling, POOLS[random.nextInt(3)], random);
         }
     }
 
@@ -58,10 +62,12 @@ class MatmulTest {
         for (var options : new Matmul.Options[] {
             Matmul.Options.DEFAULT,
             Matmul.Options.DEFAULT.withBias(),
-            Matmul.Options.DEFAULT.withAccumulate(),
-            Matmul.Options.DEFAULT.withBias().withAccumulate()
+            Matmul.Options.DEFAULT.withOld(Old.ADDED),
+            Matmul.Options.DEFAULT.withBias().withOld(Old.ADDED),
+            Matmul.Options.DEFAULT.withOld(Old.CONTINUED),
+            Matmul.Options.DEFAULT.withBias().withOld(Old.CONTINUED)
         }) {
-            check(shape, options, null, POOLS[1], random);
+            check(options.old() == Old.CONTINUED ? shape.withSegments(1) : shape, options, null, POOLS[1], random);
         }
     }
 
@@ -185,7 +191,7 @@ class MatmulTest {
         float[] c = numbers(random, span(shape, shape.c(), shape.m(), shape.n()));
         float[] bias = options.bias() ? numbers(random, shape.n()) : new float[0];
         float[] expected = c.clone();
-        NaiveMatmul.run(shape, a, b, expected, bias, options.accumulate());
+        NaiveMatmul.run(shape, a, b, expected, bias, options.old());
         assertThat(multiply(shape, options, tiling, pool, a, b, c, bias))
                 .as("%s %s %s, %d threads", shape, options, tiling, pool.threads())
                 .containsExactly(expected);

@@ -54,7 +54,7 @@ class TwoBackendsTest {
                         null,
                         Layout.rowMajor(Type.f32(ROWS, 40)),
                         1,
-                        false),
+                        Kernel.Matmul.Old.REPLACED),
                 new Kernel.Gather(dense, indices, rows),
                 new Kernel.ScatterAdd(indices, rows, dense, 2));
     }

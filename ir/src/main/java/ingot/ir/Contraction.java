@@ -1,13 +1,15 @@
 package ingot.ir;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// General contraction: one fma chain per result element.
 final class Contraction {
     private Contraction() {}
 
-    static void dot(Op.Dot op, Tensor a, Tensor b, Tensor result) {
+    static void dot(Op.Dot op, Tensor a, Tensor b, @Nullable Tensor start, Tensor result) {
         List<Integer> freeA = free(a.shape(), op.batchA(), op.contractA());
         List<Integer> freeB = free(b.shape(), op.batchB(), op.contractB());
         float[] x = Elements.floats(Movement.arranged(a, join(op.batchA(), freeA, op.contractA()))); // [batch, m, k]
@@ -16,12 +18,13 @@ final class Contraction {
         int m = size(a.shape(), freeA);
         int n = size(b.shape(), freeB);
         int k = size(a.shape(), op.contractA());
+        float[] from = start == null ? new float[batch * m * n] : Elements.floats(start); // [batch, m, n]
         float[] out = Elements.target(result); // [batch, m, n]
         int run = k / op.segments();
         for (int row = 0; row < batch * m; row++) {
             FixedTree.Rows rows = new FixedTree.Rows();
             for (int s = 0; s < op.segments(); s++) {
-                float[] acc = new float[n];
+                float[] acc = Arrays.copyOfRange(from, row * n, (row + 1) * n); // +0 if there are segments
                 for (int i = s * run; i < (s + 1) * run; i++) {
                     row(acc, x[row * k + i], y, (row / m * k + i) * n);
                 }

@@ -1,6 +1,7 @@
 package ingot.ir;
 
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// A primitive of the graph: what is computed, from which values.
 ///
@@ -270,8 +271,8 @@ public sealed interface Op {
 
     /// General contraction. Result axes: batch axes, then the free axes of `a`, then those of `b`.
     ///
-    /// Each element is one fp32 chain `acc = fma(a, b, acc)` from +0 over the contracted axes (row-major in the listed
-    /// order).
+    /// Each element is one fp32 chain `acc = fma(a, b, acc)` over the contracted axes (row-major in the listed order), from +0
+    /// or from the element of `start`: a chain that is taken up where another dot left it, in one segment.
     /// `segments` > 1: the chain is divided into equal runs, each from +0, combined in the fixed tree: a sum over batch shards.
     record Dot(
             Value a,
@@ -280,8 +281,20 @@ public sealed interface Op {
             List<Integer> batchB,
             List<Integer> contractA,
             List<Integer> contractB,
-            int segments)
+            int segments,
+            @Nullable Value start)
             implements Op {
+        public Dot(
+                Value a,
+                Value b,
+                List<Integer> batchA,
+                List<Integer> batchB,
+                List<Integer> contractA,
+                List<Integer> contractB,
+                int segments) {
+            this(a, b, batchA, batchB, contractA, contractB, segments, null);
+        }
+
         public Dot {
             batchA = List.copyOf(batchA);
             batchB = List.copyOf(batchB);
@@ -291,7 +304,7 @@ public sealed interface Op {
 
         @Override
         public List<Value> operands() {
-            return List.of(a, b);
+            return start == null ? List.of(a, b) : List.of(a, b, start);
         }
     }
 

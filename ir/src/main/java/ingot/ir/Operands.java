@@ -45,7 +45,8 @@ public final class Operands {
                         x.batchB(),
                         x.contractA(),
                         x.contractB(),
-                        x.segments());
+                        x.segments(),
+                        x.start() == null ? null : by.apply(x.start()));
             case Op.Convolution x ->
                 new Op.Convolution(
                         by.apply(x.x()), by.apply(x.kernel()), x.window(), x.groups(), x.batchGroups(), x.segments());

@@ -384,7 +384,16 @@ public final class ShapeRules {
         for (int d : b.without(goneB).dims()) {
             dims.add(d);
         }
-        return x.a().type().with(Shape.of(dims));
+        Type type = x.a().type().with(Shape.of(dims));
+        if (x.start() != null) {
+            expect(
+                    x.start().type().equals(type) && x.segments() == 1,
+                    "dot: a start expected as %s and one segment, got %s and %s segments",
+                    type,
+                    x.start().type(),
+                    x.segments());
+        }
+        return type;
     }
 
     private static Type convolution(Op.Convolution x) {

@@ -165,7 +165,8 @@ final class TextParser {
         }
         int operands = switch (name) {
             case "iota" -> 0;
-            case "pad", "gather", "scatter_add", "take_along", "add_along", "dot", "convolution" -> 2;
+            case "pad", "gather", "scatter_add", "take_along", "add_along", "convolution" -> 2;
+            case "dot" -> v.size() == 3 ? 3 : 2;
             case "scatter_window_max" -> 2;
             case "concatenate" -> v.size();
             default -> 1;
@@ -199,7 +200,8 @@ final class TextParser {
                         f.list("batch_b"),
                         f.list("contract_a"),
                         f.list("contract_b"),
-                        f.orOne("segments"));
+                        f.orOne("segments"),
+                        v.size() > 2 ? v.get(2) : null);
             case "convolution" ->
                 new Op.Convolution(
                         v.get(0),

@@ -130,7 +130,7 @@ public final class DoubleInterpreter {
             case Op.ArgSort x -> argSort(x, type.shape(), in.get(0));
             case Op.Reduce x -> reduce(x, in.get(0), n);
             case Op.Cumulative x -> cumulative(x, type, in.get(0));
-            case Op.Dot x -> dot(x, in.get(0), in.get(1), n);
+            case Op.Dot x -> dot(x, in.get(0), in.get(1), x.start() == null ? new double[n] : in.get(2).clone());
             case Op.Convolution x -> convolution(x, type.shape(), in.get(0), in.get(1));
             case Op.ReduceWindow x -> reduceWindow(x, type.shape(), in.get(0));
             case Op.ScatterWindowMax x -> scatterMax(x, in.get(0), in.get(1));
@@ -344,7 +344,7 @@ public final class DoubleInterpreter {
     }
 
     /// Elements of b meet those of a that agree with them on the batch and the contracted axes.
-    private static double[] dot(Op.Dot op, double[] a, double[] b, int n) {
+    private static double[] dot(Op.Dot op, double[] a, double[] b, double[] out) {
         int[] dimsA = op.a().shape().dims();
         int[] dimsB = op.b().shape().dims();
         List<Integer> freeA = free(dimsA, op.batchA(), op.contractA());
@@ -359,7 +359,6 @@ public final class DoubleInterpreter {
                             place(at, dimsB, freeB)] =
                     b[j];
         }
-        double[] out = new double[n];
         for (int i = 0; i < a.length; i++) {
             int[] at = index(i, dimsA);
             int batch = place(at, dimsA, op.batchA());

@@ -285,7 +285,11 @@ public final class RandomGraphs {
                 .toList();
         int k = contractA.stream().mapToInt(a.shape()::dim).reduce(1, (p, q) -> p * q);
         Value other = ofType(new Type(DType.F32, Shape.of(dims)));
-        return new Op.Dot(a, other, batchA, batchB, contractA, contractB, random.nextInt(3) == 0 ? divisor(k) : 1);
+        Op.Dot dot =
+                new Op.Dot(a, other, batchA, batchB, contractA, contractB, random.nextInt(3) == 0 ? divisor(k) : 1);
+        return dot.segments() == 1 && random.nextInt(3) == 0
+                ? new Op.Dot(a, other, batchA, batchB, contractA, contractB, 1, ofType(ShapeRules.infer(dot)))
+                : dot;
     }
 
     private Op window() {

@@ -8,7 +8,7 @@ import ingot.store.DiskStore;
 import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import java.nio.file.Path;
-import java.util.Set;
+import java.util.List;
 import java.util.function.Consumer;
 
 /// How a run streams its state from disk. Nothing here changes a bit.
@@ -29,10 +29,10 @@ public record Streamed(
         Consumer<String> warn,
         Storage.Opener storage) {
     /// Logits take less memory than in a run without a budget.
-    static final Compiler.Options OPTIONS = new Compiler.Options(Set.of(), 8L << 20, Long.MAX_VALUE);
+    static final Compiler.Options OPTIONS = Compiler.Options.DEFAULT.withLogitBytes(8L << 20);
 
     /// For small budgets: what lies between forward and backward goes to disk.
-    private static final Compiler.Options SPILLING = new Compiler.Options(Set.of(), 8L << 20, 1 << 14);
+    private static final Compiler.Options SPILLING = OPTIONS.withSpillBytes(1 << 14);
 
     /// The program of a step and its plan: one that keeps activations in memory, unless that leaves no room to read and
     /// compute at the same time.
