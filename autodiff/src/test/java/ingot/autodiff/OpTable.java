@@ -276,8 +276,8 @@ final class OpTable {
         dot(s(3, 2, 2), s(2, 3, 2), List.of(1, 0), List.of(0, 1), List.of(2), List.of(2), 1);
         row(
                 "Dot",
-                (g, x) -> g.add(new Op.Dot(
-                        x.get(0), x.get(1), List.of(), List.of(), List.of(1), List.of(0), 1, x.get(2))),
+                (g, x) -> g.add(
+                        new Op.Dot(x.get(0), x.get(1), List.of(), List.of(), List.of(1), List.of(0), 1, x.get(2))),
                 s(3, 4),
                 s(4, 5),
                 s(3, 5));

@@ -105,22 +105,25 @@ final class BitsBenchmark implements Callable<Integer> {
         say("memory", inMemory(backend, recipe));
         Backend background = backend.background();
         StreamPlan all = plan(backend, background, recipe, 1L << 40);
-        StreamPlan spilling = plan(backend, background, recipe, all.leastBytes());
-        StreamPlan least = plan(backend, background, recipe, spilling.leastBytes());
+        StreamPlan least = all;
+        while (least.leastBytes() < least.budget().bytes()) { // with less memory the program is another one
+            least = plan(backend, background, recipe, least.leastBytes());
+        }
         long window = least.window().bytes();
         for (long times : new long[] {1, 2, 8, 0}) {
             long bytes = times == 0 ? all.totalBytes() : least.leastBytes() + (times - 1) * window;
             try (Trainer trainer = onDisk(backend, background, recipe, bytes)) {
                 StreamPlan plan = Objects.requireNonNull(trainer.streamPlan());
                 String name = times == 0 ? "all" : times == 1 ? "minimum" : times + "x";
-                boolean spills = plan.program().memory().spillBytes() > 0;
+                String spills = plan.program().memory().spillBytes() > 0 ? ", spills" : "";
+                int tiles = plan.program().tiles().size();
                 say(
                         "disk, %-8s %4d of %d KiB%s"
                                 .formatted(
                                         name,
                                         plan.window().bytes() >> 10,
                                         plan.layout().stateBytes() >> 10,
-                                        spills ? ", spills" : ""),
+                                        spills + (tiles > 0 ? ", " + tiles + " tiles" : "")),
                         digest(trainer));
             }
         }

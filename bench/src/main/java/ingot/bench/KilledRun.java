@@ -44,7 +44,9 @@ final class KilledRun {
 
     private static void reference(CpuBackend backend, int steps, int chunkElements, Path folder) {
         long bytes = 1L << 30;
-        for (int i = 0; i < 2; i++) { // with less memory the program is another, which needs still less
+        // with less memory the program is another, which needs still less
+        for (long before = Long.MAX_VALUE; bytes < before; ) {
+            before = bytes;
             try (Trainer trainer = open(backend, chunkElements, folder, bytes)) {
                 bytes = Objects.requireNonNull(trainer.streamPlan()).leastBytes();
             }

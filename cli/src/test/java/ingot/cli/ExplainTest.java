@@ -58,6 +58,7 @@ class ExplainTest {
         Layout a = Layout.rowMajor(new Type(DType.F32, Shape.of(5, 2, 3)));
         Layout b = Layout.rowMajor(new Type(DType.F32, Shape.of(5, 3, 7)));
         Layout c = Layout.rowMajor(new Type(DType.F32, Shape.of(5, 2, 7)));
-        assertThat(Explain.flops(new Kernel.Matmul(a, b, null, c, 1, Kernel.Matmul.Old.REPLACED))).isEqualTo(2 * 5 * 2 * 3 * 7);
+        assertThat(Explain.flops(new Kernel.Matmul(a, b, null, c, 1, Kernel.Matmul.Old.REPLACED)))
+                .isEqualTo(2 * 5 * 2 * 3 * 7);
     }
 }

@@ -16,8 +16,7 @@ final class Contraction {
     /// The kernel (layouts at the origin) and where its operands start, in bytes; `exchanged`: its a is the dot's b.
     record Plan(Kernel.Matmul kernel, boolean exchanged, long a, long b, long bias, long c) {
         Plan with(int segments, Kernel.Matmul.Old old) {
-            Kernel.Matmul whole =
-                    new Kernel.Matmul(kernel.a(), kernel.b(), kernel.bias(), kernel.c(), segments, old);
+            Kernel.Matmul whole = new Kernel.Matmul(kernel.a(), kernel.b(), kernel.bias(), kernel.c(), segments, old);
             return new Plan(whole, exchanged, a, b, bias, c);
         }
     }

@@ -74,8 +74,8 @@ public sealed interface Kernel {
     /// `bias` ([n]) is added after the sum with one rounding. Any number of batch axes, which a and b may repeat by stride 0; m, n and k are always there, possibly of size 1. All strides are free (q, k, v are views of
     /// one buffer), but wherever it can be arranged c has stride 1 along n.
     record Matmul(Layout a, Layout b, @Nullable Layout bias, Layout c, int segments, Old old) implements Kernel {
-        /// What becomes of the numbers that c held: nothing, one rounded addition to them at the end, or the chains go on
-        /// from them (one segment only).
+        /// What becomes of the numbers that c held: nothing, one rounded addition to them at the end, or the chains go
+        /// on from them (one segment only).
         public enum Old {
             REPLACED,
             ADDED,

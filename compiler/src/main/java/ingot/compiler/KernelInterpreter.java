@@ -61,7 +61,9 @@ public final class KernelInterpreter {
         int rank = matmul.c().shape().rank();
         List<Integer> batch = IntStream.range(0, rank - 2).boxed().toList();
         Value bias = matmul.bias() == null ? null : b.input("2", matmul.bias().type());
-        Value old = matmul.old() == Old.REPLACED ? null : b.input(bias == null ? "2" : "3", matmul.c().type());
+        Value old = matmul.old() == Old.REPLACED
+                ? null
+                : b.input(bias == null ? "2" : "3", matmul.c().type());
         Value sum = b.add(new Op.Dot(
                 left,
                 right,

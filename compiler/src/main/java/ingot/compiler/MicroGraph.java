@@ -148,8 +148,7 @@ record MicroGraph(
     Tiled tiled(long bytes, int chunkElements, Set<String> batched, Set<String> perMicroBatch, boolean single) {
         MicroGraph next = this;
         while (true) {
-            Set<Value> hidden =
-                    TileWeights.hidden(next.graph(), TileWeights.large(next.graph(), bytes, chunkElements));
+            Set<Value> hidden = TileWeights.hidden(next.graph(), TileWeights.large(next.graph(), bytes, chunkElements));
             if (hidden.isEmpty()) {
                 break;
             }

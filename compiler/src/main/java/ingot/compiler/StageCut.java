@@ -18,8 +18,8 @@ import java.util.Set;
 /// Anchors are the ops that apply a matrix weight to the batch; every stage has at least one. Between two neighbouring
 /// anchors the best place is the one with the fewest crossing activations, then the fewest bytes. The place becomes a
 /// cut if a single activation crosses it, or no more than at both neighbouring places: that is the residual stream, not
-/// the inside of a block. Around the tiles of a large weight every place between anchors is a cut. Where several places are equally good the one is taken that makes stages alike, so that they
-/// share code.
+/// the inside of a block. Around the tiles of a large weight every place between anchors is a cut. Where several places
+/// are equally good the one is taken that makes stages alike, so that they share code.
 final class StageCut {
     /// @param of the stage of each forward value; −1 for inputs and for what does not depend on the batch
     /// @param scopes where the first anchor of each stage was built, possibly empty

@@ -136,8 +136,7 @@ final class TileWeights {
             List<Range> all = ranges.getOrDefault(name(weight), List.of());
             long row = weight.shape().elements() / Math.max(1, weight.shape().dim(0));
             for (Range range : all) {
-                parts.put(
-                        name(weight, range), new Program.Tile(name(weight), range.from() * row, range.rows() * row));
+                parts.put(name(weight, range), new Program.Tile(name(weight), range.from() * row, range.rows() * row));
             }
         }
         micro.outputs().forEach((key, value) -> to.output(key, at(value)));
@@ -213,7 +212,10 @@ final class TileWeights {
     /// The new values were made for `value`; those that are gradients, for what became of its owner.
     private void own(Value value) {
         while (owners.size() < to.values().size()) {
-            owners.add(value.id() < micro.forward() ? owners.size() : newest(micro.owners().get(value.id())));
+            owners.add(
+                    value.id() < micro.forward()
+                            ? owners.size()
+                            : newest(micro.owners().get(value.id())));
         }
     }
 
@@ -256,7 +258,8 @@ final class TileWeights {
         Value result = null;
         for (int t = 0; t < ranges(gather.x()).size(); t++) {
             int start = ranges(gather.x()).get(t).from();
-            Value rows = to.gather(tiles.get(gather.x()).get(t), start == 0 ? ids : to.subtract(ids, to.constant(start)), 0);
+            Value rows =
+                    to.gather(tiles.get(gather.x()).get(t), start == 0 ? ids : to.subtract(ids, to.constant(start)), 0);
             used(value, gather.x(), t, rows);
             if (result == null) {
                 result = rows;
@@ -324,8 +327,7 @@ final class TileWeights {
             case Op.Transpose(Value x, List<Integer> permutation) ->
                 to.transpose(cut(x, permutation.get(axis), range, use), permutation);
             case Op.ScatterAdd add when add.axis() == axis -> scatter(add, range);
-            case Op.Dot dot when dot.batchA().isEmpty() && dot.start() == null && isWhole(dot) ->
-                cut(dot, axis, range);
+            case Op.Dot dot when dot.batchA().isEmpty() && dot.start() == null && isWhole(dot) -> cut(dot, axis, range);
             case Op _ -> slice(at(value), axis, range);
         };
         own(value, use);

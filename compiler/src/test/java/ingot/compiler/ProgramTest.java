@@ -110,10 +110,11 @@ class ProgramTest {
                 .allMatch(weight -> weight.getValue().shape().rank() < 2
                         || weight.getValue().shape().elements() <= 64
                         || weight.getKey().contains("wpe"));
-        assertThat(program.stages()).allMatch(stage -> stage.weights().stream()
-                        .filter(program.tiles()::containsKey)
-                        .count()
-                <= 1);
+        assertThat(program.stages())
+                .allMatch(stage -> stage.weights().stream()
+                                .filter(program.tiles()::containsKey)
+                                .count()
+                        <= 1);
         assertThat(program.tiles().values().stream().map(Program.Tile::weight).distinct())
                 .contains(
                         "transformer.wte.weight",

@@ -93,15 +93,16 @@ final class TinyExecutor {
         }
         SequencedMap<String, Tensor> results = new LinkedHashMap<>();
         program.outputs().forEach((name, type) -> results.put(name, tensor(type, at(new Buffer.Output(name)))));
-        program.stages().forEach(stage -> stage.owns().forEach(name -> {
-            Program.Tile tile = program.tile(name);
-            results.computeIfAbsent(
-                            "∂" + tile.weight(),
-                            k -> Tensor.zeros(weights.get(tile.weight()).type()))
-                    .data()
-                    .asSlice(4 * tile.first(), 4 * tile.elements())
-                    .copyFrom(at(new Buffer.Gradient(name)));
-        }));
+        program.stages()
+                .forEach(stage -> stage.owns().forEach(name -> {
+                    Program.Tile tile = program.tile(name);
+                    results.computeIfAbsent(
+                                    "∂" + tile.weight(),
+                                    k -> Tensor.zeros(weights.get(tile.weight()).type()))
+                            .data()
+                            .asSlice(4 * tile.first(), 4 * tile.elements())
+                            .copyFrom(at(new Buffer.Gradient(name)));
+                }));
         return results;
     }
 

@@ -82,7 +82,10 @@ public final class Matmul {
         }
         var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
         return new Matmul(
-                shape, transposed, null, new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s)));
+                shape,
+                transposed,
+                null,
+                new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s)));
     }
 
     /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.

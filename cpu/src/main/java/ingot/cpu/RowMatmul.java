@@ -56,7 +56,8 @@ final class RowMatmul {
             long row = own + 4L * chunk * i;
             if (continued) {
                 for (int j = 0; j < columns; j++) {
-                    Memory.putInt(row + 4L * j, Memory.getInt(cAt + 4 * i * shape.c().row() + j * cColumn));
+                    Memory.putInt(
+                            row + 4L * j, Memory.getInt(cAt + 4 * i * shape.c().row() + j * cColumn));
                 }
             } else {
                 Memory.fill(row, 4L * columns, (byte) 0);

@@ -53,7 +53,12 @@ final class ScalarRun {
                 new Kernel.Row(row.build(), space, List.of(dense), List.of(dense)),
                 new Kernel.Column(column.build(), space, List.of(dense), List.of(Layout.rowMajor(Type.f32(77)))),
                 new Kernel.Matmul(
-                        dense, Layout.rowMajor(Type.f32(77, 50)), null, Layout.rowMajor(Type.f32(40, 50)), 1, Kernel.Matmul.Old.REPLACED),
+                        dense,
+                        Layout.rowMajor(Type.f32(77, 50)),
+                        null,
+                        Layout.rowMajor(Type.f32(40, 50)),
+                        1,
+                        Kernel.Matmul.Old.REPLACED),
                 new Kernel.Gather(dense, Layout.rowMajor(Type.i32(9)), Layout.rowMajor(Type.f32(9, 77))),
                 new Kernel.ScatterAdd(Layout.rowMajor(Type.i32(40)), dense, Layout.rowMajor(Type.f32(9, 77)), 2));
     }

@@ -61,7 +61,7 @@ public final class Interpreter {
             case Op.ArgSort x -> Indexing.argSort(x.axis(), x.descending(), operands.get(0), result);
             case Op.Reduce x -> Reductions.reduce(x, operands.get(0), result);
             case Op.Cumulative x -> Reductions.cumulative(x, operands.get(0), result);
-            case Op.Dot x -> 
+            case Op.Dot x ->
                 Contraction.dot(
                         x, operands.get(0), operands.get(1), x.start() == null ? null : operands.get(2), result);
             case Op.Convolution x -> Windows.convolution(x, operands.get(0), operands.get(1), result);

@@ -271,8 +271,8 @@ public sealed interface Op {
 
     /// General contraction. Result axes: batch axes, then the free axes of `a`, then those of `b`.
     ///
-    /// Each element is one fp32 chain `acc = fma(a, b, acc)` over the contracted axes (row-major in the listed order), from +0
-    /// or from the element of `start`: a chain that is taken up where another dot left it, in one segment.
+    /// Each element is one fp32 chain `acc = fma(a, b, acc)` over the contracted axes (row-major in the listed order),
+    /// from +0 or from the element of `start`: a chain that is taken up where another dot left it, in one segment.
     /// `segments` > 1: the chain is divided into equal runs, each from +0, combined in the fixed tree: a sum over batch shards.
     record Dot(
             Value a,

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// All memory is allocated on construction; a run allocates nothing. One executor serves one caller at a time; the
 /// kernels use all threads of their backend. Weights and gradients are in memory between the `Load` and the `Free` of
-/// their stage; a `Residency` brings them there.
+/// their stage; a `Residency` brings them there, and ends with the executor.
 public final class Executor implements AutoCloseable {
     private final Program program;
     private final Residency residency;
@@ -79,8 +79,8 @@ public final class Executor implements AutoCloseable {
     }
 
     /// An executor that works in the memory of another one, which is idle meanwhile; if it is too small, in its own.
-    public Executor(Program program, Backend backend, WeightStore store, Executor idle) {
-        this(program, backend, Residency.pinned(store), Set.of(), idle.activations, SpillFile.NONE);
+    public Executor(Program program, Backend backend, Residency residency, Executor idle) {
+        this(program, backend, residency, Set.of(), idle.activations, SpillFile.NONE);
     }
 
     private Executor(
@@ -454,8 +454,10 @@ public final class Executor implements AutoCloseable {
         return found;
     }
 
+    /// Frees the memory and ends the residency.
     @Override
     public void close() {
+        residency.close();
         arena.close();
     }
 }

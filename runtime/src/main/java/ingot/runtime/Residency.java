@@ -8,7 +8,7 @@ import java.util.List;
 ///
 /// The executor calls `begin`, then for every visit in order `load`, `stored` (training only) and `free`; whatever ends
 /// a run early, it calls `abandon`.
-public interface Residency {
+public interface Residency extends AutoCloseable {
     /// A run of the program starts at its first visit.
     void begin();
 
@@ -24,6 +24,10 @@ public interface Residency {
 
     /// The run ended before its last visit: what is in memory is dropped, nothing is kept.
     void abandon();
+
+    /// Ends what works for it; stores stay open.
+    @Override
+    void close();
 
     /// Everything is in memory anyway, pinned in a store.
     static Residency pinned(WeightStore store) {
@@ -74,5 +78,8 @@ public interface Residency {
             }
             open.clear();
         }
+
+        @Override
+        public void close() {}
     }
 }

@@ -20,6 +20,7 @@ public interface StateUpdates {
             List<MemorySegment> moments,
             MemorySegment gradient);
 
-    /// The gradient of a weight is complete; called by the thread that runs the program, before the gradient leaves.
-    void complete(String tensor, MemorySegment gradient);
+    /// The gradient of the elements of a weight from `start` on is complete; called by the thread that runs the
+    /// program, before the gradient leaves.
+    void complete(String tensor, long start, MemorySegment gradient);
 }

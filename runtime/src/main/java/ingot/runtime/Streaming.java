@@ -1,5 +1,6 @@
 package ingot.runtime;
 
+import ingot.compiler.Program;
 import ingot.ir.IngotException;
 import ingot.store.DiskStore;
 import ingot.store.StoreLayout;
@@ -13,6 +14,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
@@ -33,11 +35,12 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Which update is pending is a property of the data: after S committed steps every chunk is at generation S, or at S −
 /// 1 with a gradient of generation S. Anything else is damage.
-public final class Streaming implements Residency, AutoCloseable {
+public final class Streaming implements Residency {
     private static final long PAGE = 4096;
     private static final double GOLDEN = 0.618;
     private static final double STEP = 0.125;
 
+    private final Program program;
     private final WindowPlan plan;
     private final DiskStore store;
     private final StoreLayout layout;
@@ -48,6 +51,7 @@ public final class Streaming implements Residency, AutoCloseable {
 
     private final List<Place> places = new ArrayList<>(); // of the plan's stays
     private final Map<Key, Place> pinned = new LinkedHashMap<>();
+    private final List<TreeMap<Integer, String>> names = new ArrayList<>(); // of a tensor's parts, by first chunk
     private final List<List<Place>> touched = new ArrayList<>(); // of every visit
     private final List<Task> tasks = new ArrayList<>(); // of the thread, per run
     private long begun; // runs
@@ -68,6 +72,9 @@ public final class Streaming implements Residency, AutoCloseable {
         final Key key;
         final boolean forGood;
         final int tensor;
+        final int firstChunk; // of the tensor: more than 0 in a tile
+        final int endChunk;
+        final long start; // element of the tensor
         final MemorySegment memory;
         final long offset;
         final List<Place> neighbours = new ArrayList<>(); // share bytes with it
@@ -84,14 +91,21 @@ public final class Streaming implements Residency, AutoCloseable {
             this.key = key;
             this.forGood = forGood;
             this.offset = offset;
-            tensor = layout.index(key.tensor());
-            memory = window.asSlice(offset, layout.tensors().get(tensor).type().bytes());
+            Program.Tile tile = program.tile(key.tensor());
+            tensor = layout.index(tile.weight());
+            if (tile.first() % layout.chunkElements() != 0) {
+                throw new IllegalStateException(key + " begins inside of a chunk, at element " + tile.first());
+            }
+            start = tile.first();
+            firstChunk = Math.toIntExact(start / layout.chunkElements());
+            endChunk = Math.toIntExact(Math.ceilDiv(start + tile.elements(), layout.chunkElements()));
+            memory = window.asSlice(offset, 4 * tile.elements());
         }
 
         /// Memory of a chunk, up to the end of its last page.
         MemorySegment chunk(int chunk) {
             long bytes = 4L * layout.elements(tensor, chunk);
-            long at = 4L * chunk * layout.chunkElements();
+            long at = 4L * (chunk - firstChunk) * layout.chunkElements();
             return window.asSlice(offset + at, (bytes + PAGE - 1) / PAGE * PAGE);
         }
 
@@ -108,18 +122,20 @@ public final class Streaming implements Residency, AutoCloseable {
     /// What the thread does at a point of its walk: takes the memory of a stay, brings a weight up to date.
     private record Task(Place place, int start, int first) {}
 
-    /// `window` is what the plan asks for, `ring` has room for some chunks with all their arrays (`ringBytes`); both
+    /// `program` is what runs, `window` is what the plan asks for, `ring` has room for some chunks with all their arrays (`ringBytes`); both
     /// are 4 KiB aligned.
     public Streaming(
-            List<Visit> visits,
+            Program program,
             WindowPlan plan,
             DiskStore store,
             MemorySegment window,
             MemorySegment ring,
             StateUpdates updates) {
+        this.program = program;
         this.plan = plan;
         this.store = store;
         this.layout = store.layout();
+        List<Visit> visits = Visit.of(program);
         this.window = window;
         this.updates = updates;
         plan.pinned().forEach((key, offset) -> pinned.put(key, new Place(key, offset, true)));
@@ -139,6 +155,12 @@ public final class Streaming implements Residency, AutoCloseable {
             tasks.add(new Task(place, stay.start(), stay.first()));
         }
         Map<Place, Integer> firstTouch = new HashMap<>();
+        for (int tensor = 0; tensor < layout.tensors().size(); tensor++) {
+            names.add(new TreeMap<>(Map.of(0, layout.tensors().get(tensor).name())));
+        }
+        program.tiles()
+                .forEach((name, tile) -> names.get(layout.index(tile.weight()))
+                        .put(Math.toIntExact(tile.first() / layout.chunkElements()), name));
         for (Visit visit : visits) {
             touched.add(visit.touches().stream()
                     .map(touch -> place(visit.index(), touch.key()))
@@ -249,11 +271,13 @@ public final class Streaming implements Residency, AutoCloseable {
     public void stored(Visit visit) {
         for (Place place : touched.get(visit.index())) {
             if (!place.isWeight() && isLastTouch(visit, place)) {
-                updates.complete(place.key.tensor(), place.memory);
+                updates.complete(layout.tensors().get(place.tensor).name(), place.start, place.memory);
                 // an update uses up the gradient before it, so it comes first
-                places.stream().filter(other -> other.tensor == place.tensor).forEach(Place::awaitWrites);
+                places.stream()
+                        .filter(other -> other.key.tensor().equals(place.key.tensor()))
+                        .forEach(Place::awaitWrites);
                 List<Transfer> writes = new ArrayList<>();
-                for (int chunk = 0; chunk < layout.chunks(place.tensor); chunk++) {
+                for (int chunk = place.firstChunk; chunk < place.endChunk; chunk++) {
                     writes.add(store.gradient(place.tensor, chunk, pipe.steps() + 1, place.chunk(chunk)));
                 }
                 synchronized (this) {
@@ -297,11 +321,22 @@ public final class Streaming implements Residency, AutoCloseable {
         synchronized (this) {
             check();
         }
+        Map<Integer, List<Place>> weights = new HashMap<>(); // pinned, by tensor
+        for (Place place : pinned.values()) {
+            if (place.isWeight()) {
+                weights.computeIfAbsent(place.tensor, k -> new ArrayList<>()).add(place);
+            }
+        }
         for (int tensor = 0; tensor < layout.tensors().size(); tensor++) {
-            Place weight = pinned.get(Key.weight(layout.tensors().get(tensor).name()));
             for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
                 if (pipe.pending(tensor, chunk)) {
-                    pipe.add(tensor, chunk, true, homes(tensor, chunk, weight), new ArrayList<>());
+                    int at = chunk;
+                    Place weight = weights.getOrDefault(tensor, List.of()).stream()
+                            .filter(place -> place.firstChunk <= at && at < place.endChunk)
+                            .findFirst()
+                            .orElse(null);
+                    String name = names.get(tensor).floorEntry(chunk).getValue();
+                    pipe.add(tensor, chunk, true, homes(name, chunk, weight), new ArrayList<>());
                 }
             }
         }
@@ -422,9 +457,9 @@ public final class Streaming implements Residency, AutoCloseable {
             earlier.awaitWrites();
         }
         boolean updated = true;
-        for (int chunk = 0; chunk < layout.chunks(place.tensor); chunk++) {
+        for (int chunk = place.firstChunk; chunk < place.endChunk; chunk++) {
             updated &= pipe.pending(place.tensor, chunk);
-            pipe.add(place.tensor, chunk, write, homes(place.tensor, chunk, place), place.writes);
+            pipe.add(place.tensor, chunk, write, homes(place.key.tensor(), chunk, place), place.writes);
         }
         boolean moments = updated;
         pipe.then(() -> ready(place, moments));
@@ -445,8 +480,8 @@ public final class Streaming implements Residency, AutoCloseable {
         notifyAll();
     }
 
-    private List<ChunkPipe.Home> homes(int tensor, int chunk, @Nullable Place weight) {
-        String name = layout.tensors().get(tensor).name();
+    /// `name` of a weight of the program that has the chunk.
+    private List<ChunkPipe.Home> homes(String name, int chunk, @Nullable Place weight) {
         List<ChunkPipe.Home> homes = new ArrayList<>();
         homes.add(home(weight, chunk));
         layout.moments().forEach(moment -> homes.add(home(pinned.get(new Key(name, moment)), chunk)));

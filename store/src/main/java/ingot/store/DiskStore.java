@@ -455,6 +455,11 @@ public final class DiskStore implements WeightStore {
         window.release(key, changed);
     }
 
+    @Override
+    public <E extends Exception> void read(Key key, Reader<E> reader) throws E {
+        window.read(key, reader);
+    }
+
     /// A view of the store through other memory than the window it was opened with; closing it leaves the store open.
     public WeightStore through(MemorySegment memory) {
         return new TensorWindow(this, memory);

@@ -139,14 +139,8 @@ public final class Safetensors implements AutoCloseable {
     /// Gives the bytes of tensors, one at a time.
     @FunctionalInterface
     public interface Contents {
-        /// Hands the bytes of a tensor to `reader`; they need not stay after that.
-        void read(String name, Reader reader) throws IOException;
-    }
-
-    /// Takes the bytes of a tensor.
-    @FunctionalInterface
-    public interface Reader {
-        void accept(MemorySegment data) throws IOException;
+        /// Hands the bytes of a tensor to `reader` in order, in any number of pieces, which need not stay after that.
+        void read(String name, WeightStore.Reader<IOException> reader) throws IOException;
     }
 
     /// Writes a file atomically: a reader sees the old file or the whole new one, also after a power cut.
@@ -198,9 +192,9 @@ public final class Safetensors implements AutoCloseable {
                 transfer(out, 0, MemorySegment.ofArray(head.array()), true);
                 long at = head.capacity();
                 for (Map.Entry<String, Type> tensor : tensors.entrySet()) {
-                    long start = at;
-                    contents.read(tensor.getKey(), data -> put(out, start, tensor.getKey(), tensor.getValue(), data));
-                    at += tensor.getValue().bytes();
+                    Body body = new Body(out, at, tensor.getKey(), tensor.getValue());
+                    contents.read(tensor.getKey(), body);
+                    at = body.end();
                 }
                 out.force(true);
             }
@@ -219,11 +213,43 @@ public final class Safetensors implements AutoCloseable {
         }
     }
 
-    private static void put(FileChannel out, long at, String name, Type type, MemorySegment data) throws IOException {
-        if (data.byteSize() != type.bytes()) {
-            throw new IllegalArgumentException(name + ": " + type.bytes() + " bytes expected, got " + data.byteSize());
+    /// The bytes of a tensor on their way into a file.
+    private static final class Body implements WeightStore.Reader<IOException> {
+        private final FileChannel out;
+        private final String name;
+        private final Type type;
+        private final long end;
+        private long at;
+
+        Body(FileChannel out, long start, String name, Type type) {
+            this.out = out;
+            this.name = name;
+            this.type = type;
+            at = start;
+            end = start + type.bytes();
         }
-        transfer(out, at, data, true);
+
+        @Override
+        public void accept(MemorySegment piece) throws IOException {
+            if (piece.byteSize() > end - at) {
+                throw wrongSize(piece.byteSize());
+            }
+            transfer(out, at, piece, true);
+            at += piece.byteSize();
+        }
+
+        /// The position after the tensor, all of whose bytes must have come.
+        long end() {
+            if (at != end) {
+                throw wrongSize(0);
+            }
+            return end;
+        }
+
+        private IllegalArgumentException wrongSize(long more) {
+            return new IllegalArgumentException(
+                    name + ": " + type.bytes() + " bytes expected, got " + (type.bytes() - (end - at) + more));
+        }
     }
 
     @Override

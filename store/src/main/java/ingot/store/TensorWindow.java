@@ -108,7 +108,7 @@ final class TensorWindow implements WeightStore {
     public synchronized MemorySegment pin(Key key) {
         Resident resident = current(key);
         if (resident == null) {
-            resident = load(key, makeRoom(key));
+            resident = load(key, makeRoom(key, bytes(key)));
         }
         try {
             resident.reads.forEach(Transfer::await);
@@ -155,15 +155,39 @@ final class TensorWindow implements WeightStore {
             long payload = (long) layout.elements(tensor, chunk) * Float.BYTES;
             MemorySegment into =
                     memory.asSlice(resident.offset + layout.start(chunk) * Float.BYTES, Blocks.roundUp(payload));
-            long gradient = part == layout.stateParts() ? store.gradientGeneration(tensor, chunk) : RowTable.NONE;
-            if (part < layout.stateParts()) {
-                resident.reads.add(store.read(tensor, chunk, part, into));
-            } else if (gradient == RowTable.NONE) {
-                into.fill((byte) 0);
-            } else {
-                resident.reads.add(store.readGradient(tensor, chunk, gradient, into));
+            Transfer read = read(tensor, part, chunk, into);
+            if (read != null) {
+                resident.reads.add(read);
             }
         }
+    }
+
+    /// Chunk by chunk, so that arrays may be larger than the window.
+    @Override
+    public synchronized <E extends Exception> void read(Key key, Reader<E> reader) throws E {
+        int tensor = tensor(key);
+        long offset = makeRoom(key, Blocks.roundUp((long) layout.elements(tensor, 0) * Float.BYTES));
+        for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
+            long payload = (long) layout.elements(tensor, chunk) * Float.BYTES;
+            Transfer read = read(tensor, part(key), chunk, memory.asSlice(offset, Blocks.roundUp(payload)));
+            if (read != null) {
+                read.await();
+            }
+            reader.accept(memory.asSlice(offset, payload));
+        }
+    }
+
+    /// Starts reading a chunk; null if it is zeros, which are there at once.
+    private @Nullable Transfer read(int tensor, int part, int chunk, MemorySegment into) {
+        if (part < layout.stateParts()) {
+            return store.read(tensor, chunk, part, into);
+        }
+        long gradient = store.gradientGeneration(tensor, chunk);
+        if (gradient == RowTable.NONE) {
+            into.fill((byte) 0);
+            return null;
+        }
+        return store.readGradient(tensor, chunk, gradient, into);
     }
 
     private void forget(Resident resident) {
@@ -199,8 +223,7 @@ final class TensorWindow implements WeightStore {
     }
 
     /// Gives up what was fetched early and not pinned, as far as needed.
-    private long makeRoom(Key key) {
-        long bytes = bytes(key);
+    private long makeRoom(Key key, long bytes) {
         Long offset = room(bytes);
         while (offset == null) {
             Iterator<Resident> idle =

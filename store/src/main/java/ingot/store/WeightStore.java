@@ -44,6 +44,23 @@ public interface WeightStore extends AutoCloseable {
     /// Ends one pin; `changed` tells that its content is new and must be kept, which only a store in memory can.
     void release(Key key, boolean changed);
 
+    /// Hands the bytes of an array to `reader` in order, in as many pieces as the memory asks for; a piece need not
+    /// stay after that.
+    default <E extends Exception> void read(Key key, Reader<E> reader) throws E {
+        MemorySegment whole = pin(key);
+        try {
+            reader.accept(whole);
+        } finally {
+            release(key, false);
+        }
+    }
+
+    /// Takes the bytes of an array, piece by piece.
+    @FunctionalInterface
+    interface Reader<E extends Exception> {
+        void accept(MemorySegment piece) throws E;
+    }
+
     /// Makes everything changed so far one durable generation. A store without durability does nothing.
     void commit();
 

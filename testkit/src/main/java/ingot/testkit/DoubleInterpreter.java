@@ -130,7 +130,12 @@ public final class DoubleInterpreter {
             case Op.ArgSort x -> argSort(x, type.shape(), in.get(0));
             case Op.Reduce x -> reduce(x, in.get(0), n);
             case Op.Cumulative x -> cumulative(x, type, in.get(0));
-            case Op.Dot x -> dot(x, in.get(0), in.get(1), x.start() == null ? new double[n] : in.get(2).clone());
+            case Op.Dot x ->
+                dot(
+                        x,
+                        in.get(0),
+                        in.get(1),
+                        x.start() == null ? new double[n] : in.get(2).clone());
             case Op.Convolution x -> convolution(x, type.shape(), in.get(0), in.get(1));
             case Op.ReduceWindow x -> reduceWindow(x, type.shape(), in.get(0));
             case Op.ScatterWindowMax x -> scatterMax(x, in.get(0), in.get(1));

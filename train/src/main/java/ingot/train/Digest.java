@@ -2,7 +2,6 @@ package ingot.train;
 
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
-import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -32,12 +31,12 @@ public final class Digest {
                 continue;
             }
             sha.update(key.toString().getBytes(StandardCharsets.UTF_8));
-            MemorySegment memory = store.pin(key);
-            for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
-                sha.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
-                        .asByteBuffer());
-            }
-            store.release(key, false);
+            store.read(key, memory -> {
+                for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
+                    sha.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
+                            .asByteBuffer());
+                }
+            });
         }
         sha.update(losses.getBytes(StandardCharsets.UTF_8));
         return HexFormat.of().formatHex(sha.digest());

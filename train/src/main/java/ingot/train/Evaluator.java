@@ -41,8 +41,7 @@ public final class Evaluator implements AutoCloseable {
     Evaluator(LanguageModel model, Sequences text, Backend backend, Trainer idle, int rows) {
         this.text = text;
         batch = Math.min(rows, text.count());
-        executor =
-                idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), Streamed.OPTIONS), backend);
+        executor = idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), idle.options()), backend);
     }
 
     /// Measures the model of a folder: a run folder, or any Hugging Face GPT-2 folder.

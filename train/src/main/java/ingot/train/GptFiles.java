@@ -11,7 +11,6 @@ import ingot.store.Safetensors;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.io.IOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -57,14 +56,11 @@ final class GptFiles {
             Durable.write(
                     folder.resolve("config.json"),
                     JSON.writerWithDefaultPrettyPrinter().writeValueAsString(json));
-            Safetensors.write(folder.resolve("model.safetensors"), Map.of("format", "pt"), tensors, (name, reader) -> {
-                MemorySegment weight = store.pin(Key.weight(name));
-                try {
-                    reader.accept(weight);
-                } finally {
-                    store.release(Key.weight(name), false);
-                }
-            });
+            Safetensors.write(
+                    folder.resolve("model.safetensors"),
+                    Map.of("format", "pt"),
+                    tensors,
+                    (name, reader) -> store.read(Key.weight(name), reader));
         } catch (IOException e) {
             throw new IngotException("model: cannot write " + folder.resolve("config.json") + ": " + e.getMessage(), e);
         }

@@ -55,8 +55,8 @@ final class GradientNorm implements AutoCloseable {
         }
     }
 
-    /// Adds the elements from `start`, a multiple of 4,096, of the gradient of `tensor`. Tensors come in any order, the
-    /// chunks of a tensor in ascending order; only the last may end inside a block. `chunk` is 64-byte aligned.
+    /// Adds the elements from `start`, a multiple of 4,096, of the gradient of `tensor`. Tensors and their chunks come
+    /// in any order; only the last chunk may end inside a block. `chunk` is 64-byte aligned.
     void add(String tensor, long start, int elements, MemorySegment chunk) {
         Squares squares = tensors.get(tensor);
         if (squares == null) {
@@ -67,17 +67,16 @@ final class GradientNorm implements AutoCloseable {
             throw new IllegalArgumentException("gradient norm: " + elements + " elements of " + tensor
                     + " expected at a multiple of 64 bytes, got " + chunk);
         }
-        squares.begin(tensor, start, elements);
+        float[] sums = new float[Math.ceilDiv(elements, BLOCK)];
         if (elements >= BLOCK) {
-            MemorySegment sums = run(blocks(elements), chunk);
-            for (int i = 0; i < elements / BLOCK; i++) {
-                squares.block(sums.getAtIndex(ValueLayout.JAVA_FLOAT, i));
-            }
+            MemorySegment found = run(blocks(elements), chunk);
+            MemorySegment.copy(found, ValueLayout.JAVA_FLOAT, 0, sums, 0, elements / BLOCK);
         }
         if (elements % BLOCK != 0) {
             long whole = 4L * (elements - elements % BLOCK);
-            squares.rest(run(rest(elements), chunk.asSlice(whole)).get(ValueLayout.JAVA_FLOAT, 0));
+            sums[sums.length - 1] = run(rest(elements), chunk.asSlice(whole)).get(ValueLayout.JAVA_FLOAT, 0);
         }
+        squares.add(tensor, start, elements, sums);
     }
 
     /// The norm, when all of every tensor was added.
@@ -136,8 +135,11 @@ final class GradientNorm implements AutoCloseable {
     private static final class Squares {
         private final long elements;
         private final Sum[] levels; // [k]: sums of whole blocks of 4096ᵏ⁺¹ elements that are not yet a block themselves
+        private final Map<Long, Chunk> waiting = new HashMap<>(); // by first element
         private long added;
         private float rest;
+
+        private record Chunk(int elements, float[] sums) {}
 
         Squares(long elements) {
             this.elements = elements;
@@ -151,17 +153,30 @@ final class GradientNorm implements AutoCloseable {
             }
         }
 
-        void begin(String tensor, long start, int count) {
+        /// Takes the sums of a chunk's blocks, and the sum of the rest, as soon as all before them are there.
+        void add(String tensor, long start, int count, float[] sums) {
             boolean last = start + count == elements;
-            if (start != added || start + count > elements || count % BLOCK != 0 && !last) {
+            if (start < added
+                    || start % BLOCK != 0
+                    || start + count > elements
+                    || count % BLOCK != 0 && !last
+                    || waiting.putIfAbsent(start, new Chunk(count, sums)) != null) {
                 throw new IllegalStateException("gradient norm: elements " + start + " to " + (start + count) + " of "
-                        + tensor + " were added; expected whole blocks of " + BLOCK + ", or the rest, from " + added
-                        + " of " + elements);
+                        + tensor + " were added; expected whole blocks of " + BLOCK + ", or the rest, after " + added
+                        + " of " + elements + ", each once");
             }
-            added += count;
+            for (Chunk next = waiting.remove(added); next != null; next = waiting.remove(added)) {
+                for (int i = 0; i < next.elements() / BLOCK; i++) {
+                    block(next.sums()[i]);
+                }
+                if (next.elements() % BLOCK != 0) {
+                    rest = next.sums()[next.sums().length - 1];
+                }
+                added += next.elements();
+            }
         }
 
-        void block(float sum) {
+        private void block(float sum) {
             float x = sum;
             for (Sum level : levels) {
                 level.add(x);
@@ -171,10 +186,6 @@ final class GradientNorm implements AutoCloseable {
                 x = level.value();
                 level.clear();
             }
-        }
-
-        void rest(float sum) {
-            rest = sum;
         }
 
         /// From the largest blocks down. A square is never −0, so an empty sum adds nothing.
@@ -191,6 +202,7 @@ final class GradientNorm implements AutoCloseable {
         }
 
         void reset() {
+            waiting.clear();
             added = 0;
             rest = 0;
             for (Sum level : levels) {

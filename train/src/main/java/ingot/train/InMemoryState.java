@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
+import ingot.compiler.Program;
 import ingot.nn.Parameter;
 import ingot.runtime.Residency;
 import ingot.runtime.SpillFile;
@@ -34,6 +35,11 @@ record InMemoryState(RamStore ram, DeferredUpdates deferred) implements Training
     @Override
     public Residency residency() {
         return Residency.pinned(ram);
+    }
+
+    @Override
+    public Residency idle(Program other) {
+        return residency();
     }
 
     @Override

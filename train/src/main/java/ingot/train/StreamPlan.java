@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
+import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.ir.IngotException;
 import ingot.runtime.Executor;
@@ -15,6 +16,7 @@ import java.util.Set;
 
 /// How a model's training state goes through the memory of a budget: made before the run, kept by it.
 ///
+/// @param options what the program was compiled with
 /// @param program of one step
 /// @param window what is in memory when
 /// @param fixedBytes activations, inputs, constants and what kernels need besides
@@ -23,6 +25,7 @@ import java.util.Set;
 /// @param leastBytes the smallest budget with which a step can be done
 public record StreamPlan(
         MemoryBudget budget,
+        Compiler.Options options,
         Program program,
         StoreLayout layout,
         WindowPlan window,
@@ -56,6 +59,11 @@ public record StreamPlan(
                     WindowPlan.overlapping(visits));
         }
 
+        /// Bytes beside the process.
+        long least() {
+            return fixed + ring + window;
+        }
+
         /// True if a budget has room to read while computing.
         boolean overlaps(MemoryBudget budget) {
             return fixed + ring + overlapping <= budget.available();
@@ -63,9 +71,10 @@ public record StreamPlan(
     }
 
     /// The plan for a program; refuses a budget that is too small, with the least that would do.
-    static StreamPlan of(Program program, StoreLayout layout, Sizes sizes, MemoryBudget budget) {
+    static StreamPlan of(
+            Compiler.Options options, Program program, StoreLayout layout, Sizes sizes, MemoryBudget budget) {
         long available = budget.available() - sizes.fixed();
-        long least = budget.process() + sizes.fixed() + sizes.ring() + sizes.window();
+        long least = budget.process() + sizes.least();
         if (budget.bytes() < least) {
             throw new IngotException("memory: a training step needs at least " + mebibytes(least)
                     + ", the budget is " + mebibytes(budget.bytes()) + ": " + mebibytes(budget.process())
@@ -82,6 +91,7 @@ public record StreamPlan(
         WindowPlan window = WindowPlan.of(sizes.visits(), layout.moments(), available - ring);
         return new StreamPlan(
                 budget,
+                options,
                 program,
                 layout,
                 window,

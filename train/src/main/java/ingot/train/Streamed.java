@@ -8,6 +8,7 @@ import ingot.store.DiskStore;
 import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -29,23 +30,42 @@ public record Streamed(
         Consumer<String> warn,
         Storage.Opener storage) {
     /// Logits take less memory than in a run without a budget.
-    static final Compiler.Options OPTIONS = Compiler.Options.DEFAULT.withLogitBytes(8L << 20);
+    private static final Compiler.Options KEEPING = Compiler.Options.DEFAULT.withLogitBytes(8L << 20);
 
     /// For small budgets: what lies between forward and backward goes to disk.
-    private static final Compiler.Options SPILLING = OPTIONS.withSpillBytes(1 << 14);
+    private static final Compiler.Options SPILLING = KEEPING.withSpillBytes(1 << 14);
 
-    /// The program of a step and its plan: one that keeps activations in memory, unless that leaves no room to read and
-    /// compute at the same time.
+    /// For smaller ones: weights of more than this part of the budget come in tiles.
+    private static final int[] TILES = {8, 32, 128, 512};
+
+    /// The program of a step and its plan: the first that has room to read and compute at the same time of those that
+    /// keep activations in memory and weights whole, spill activations, and tile weights too; else the smallest.
     static StreamPlan plan(Task task, Recipe recipe, Backend backend, Streamed settings) {
         TrainingSpec spec = Trainer.spec(task, recipe);
-        Program keeping = Compiler.training(spec, OPTIONS);
         StoreLayout layout = StreamPlan.layout(task, recipe.optimizer(), settings.chunkElements());
-        StreamPlan.Sizes sizes = StreamPlan.Sizes.of(keeping, task, layout, backend);
-        if (sizes.overlaps(settings.budget())) {
-            return StreamPlan.of(keeping, layout, sizes, settings.budget());
+        List<Compiler.Options> candidates = new ArrayList<>(List.of(KEEPING, SPILLING));
+        for (int part : TILES) {
+            long bytes = settings.budget().available() / part;
+            if (bytes >= 4L * settings.chunkElements()) {
+                candidates.add(SPILLING.withTiles(bytes, settings.chunkElements()));
+            }
         }
-        Program spilling = Compiler.training(spec, SPILLING);
-        return StreamPlan.of(spilling, layout, StreamPlan.Sizes.of(spilling, task, layout, backend), settings.budget());
+        Compiler.Options smallest = KEEPING;
+        long least = Long.MAX_VALUE;
+        for (Compiler.Options options : candidates) {
+            Program program = Compiler.training(spec, options);
+            StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
+            if (sizes.overlaps(settings.budget())) {
+                return StreamPlan.of(options, program, layout, sizes, settings.budget());
+            }
+            if (sizes.least() < least) {
+                least = sizes.least();
+                smallest = options;
+            }
+        }
+        Program program = Compiler.training(spec, smallest);
+        StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
+        return StreamPlan.of(smallest, program, layout, sizes, settings.budget());
     }
 
     /// The same in files.

@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
+import ingot.compiler.Program;
 import ingot.ir.IngotException;
 import ingot.nn.Parameter;
 import ingot.runtime.Residency;
@@ -9,6 +10,7 @@ import ingot.runtime.StageUpdates;
 import ingot.runtime.StateUpdates;
 import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
+import ingot.runtime.WindowPlan;
 import ingot.store.DiskStore;
 import ingot.store.StoreLayout;
 import ingot.store.WeightStore;
@@ -30,6 +32,8 @@ final class StreamedState implements TrainingState {
 
     private final StreamPlan plan;
     private final Arena arena = Arena.ofShared();
+    private final MemorySegment window;
+    private final MemorySegment ring;
     private final DiskStore store;
     private final InitialValues initial;
     private final Updates updates;
@@ -87,24 +91,38 @@ final class StreamedState implements TrainingState {
         }
 
         @Override
-        public void complete(String tensor, MemorySegment gradient) {
+        public void complete(String tensor, long start, MemorySegment gradient) {
             new Chunks(gradient.byteSize() / Float.BYTES, chunk)
-                    .forEach((start, elements) -> norm.add(
+                    .forEach((at, elements) -> norm.add(
                             tensor,
-                            start,
+                            start + at,
                             elements,
-                            gradient.asSlice(Float.BYTES * start, (long) Float.BYTES * elements)));
+                            gradient.asSlice(Float.BYTES * at, (long) Float.BYTES * elements)));
         }
     }
 
+    /// For programs that only read.
+    private static final StateUpdates NOTHING = new StateUpdates() {
+        @Override
+        public void begin() {}
+
+        @Override
+        public void apply(
+                String tensor,
+                long start,
+                int elements,
+                MemorySegment weight,
+                List<MemorySegment> moments,
+                MemorySegment gradient) {
+            throw new IllegalStateException(tensor + ": an update is pending, expected none");
+        }
+
+        @Override
+        public void complete(String tensor, long start, MemorySegment gradient) {}
+    };
+
     private StreamedState(
-            StreamPlan plan,
-            Task task,
-            Recipe recipe,
-            List<Visit> visits,
-            Backend backend,
-            Backend background,
-            Streamed settings) {
+            StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
         this.plan = plan;
         StoreLayout layout = plan.layout();
         List<Parameter> parameters = task.trained();
@@ -119,15 +137,15 @@ final class StreamedState implements TrainingState {
         DiskStore opened = null;
         SpillFile made = SpillFile.NONE;
         try {
-            MemorySegment window = arena.allocate(plan.window().bytes(), PAGE);
-            MemorySegment ring = arena.allocate(plan.ringBytes(), PAGE);
+            window = arena.allocate(plan.window().bytes(), PAGE);
+            ring = arena.allocate(plan.ringBytes(), PAGE);
             opened = store(layout, window, settings);
             long spilled = plan.program().memory().spillBytes();
             if (spilled > 0) {
                 made = SpillFile.create(settings.folder().resolve("activations.tmp"), spilled);
             }
             note = Note.of(opened.note());
-            streaming = new Streaming(visits, plan.window(), opened, window, ring, updates);
+            streaming = new Streaming(plan.program(), plan.window(), opened, window, ring, updates);
         } catch (RuntimeException | OutOfMemoryError e) {
             made.close();
             if (opened != null) {
@@ -151,7 +169,7 @@ final class StreamedState implements TrainingState {
     /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time and no disk.
     static StreamedState open(
             StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
-        return new StreamedState(plan, task, recipe, Visit.of(plan.program()), backend, background, settings);
+        return new StreamedState(plan, task, recipe, backend, background, settings);
     }
 
     private DiskStore store(StoreLayout layout, MemorySegment window, Streamed settings) {
@@ -203,6 +221,14 @@ final class StreamedState implements TrainingState {
     @Override
     public Residency residency() {
         return streaming;
+    }
+
+    @Override
+    public Residency idle(Program other) {
+        WindowPlan passing = WindowPlan.of(Visit.of(other), List.of(), window.byteSize());
+        Streaming reading = new Streaming(other, passing, store, window, ring, NOTHING);
+        reading.committed(note.steps());
+        return reading;
     }
 
     @Override

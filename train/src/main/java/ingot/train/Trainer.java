@@ -105,7 +105,13 @@ public final class Trainer implements AutoCloseable {
 
     /// An executor of another program over this trainer's weights, in its memory, while nothing is pending.
     Executor idle(Program other, Backend backend) {
-        return new Executor(other, backend, state.store(), executor);
+        return new Executor(other, backend, state.idle(other), executor);
+    }
+
+    /// What programs over this trainer's weights are to be compiled with.
+    Compiler.Options options() {
+        StreamPlan plan = state.plan();
+        return plan == null ? Compiler.Options.DEFAULT : plan.options();
     }
 
     /// Rows computed at a time.

@@ -1,5 +1,6 @@
 package ingot.train;
 
+import ingot.compiler.Program;
 import ingot.runtime.Residency;
 import ingot.runtime.SpillFile;
 import ingot.runtime.StageUpdates;
@@ -11,6 +12,9 @@ import org.jspecify.annotations.Nullable;
 interface TrainingState extends AutoCloseable {
     /// How weights and gradients come into memory during a step.
     Residency residency();
+
+    /// The same for another program that changes nothing, between two steps after `flush`.
+    Residency idle(Program other);
 
     /// Where activations go that the program spills.
     SpillFile spill();

@@ -68,7 +68,13 @@ class StreamedTest {
     }
 
     private long least(Task task, Recipe recipe) {
-        return plan("plan" + plans++, 1L << 30, task, recipe).leastBytes();
+        // with less memory the program is another one, which needs still less
+        long least = Long.MAX_VALUE;
+        for (long bytes = 1L << 30; bytes < least; ) {
+            least = bytes;
+            bytes = plan("plan" + plans++, bytes, task, recipe).leastBytes();
+        }
+        return least;
     }
 
     private StreamPlan plan(String name, long bytes, Task task, Recipe recipe) {
@@ -93,6 +99,22 @@ class StreamedTest {
                         .describedAs("%d bytes", bytes)
                         .isEqualTo(expected);
             }
+        }
+    }
+
+    /// A vocabulary that is larger than the window.
+    @ParameterizedTest
+    @CsvSource({"0, false", "1, true"})
+    void weightsLargerThanTheWindowComeInTiles(int microBatch, boolean recompute) {
+        Task task = Toys.words(1000, 4, 6);
+        Recipe recipe = recipe().withMicroBatch(microBatch).withRecompute(recompute);
+        long least = least(task, recipe);
+        try (Trainer trainer = open("tiles", least, task, recipe)) {
+            StreamPlan plan = trainer.streamPlan();
+            assertThat(plan).isNotNull();
+            assertThat(plan.program().tiles()).isNotEmpty();
+            assertThat(plan.window().bytes()).isLessThan(4L * 1000 * 32);
+            assertThat(finish(trainer, new ArrayList<>())).isEqualTo(inMemory(task, recipe()));
         }
     }
 

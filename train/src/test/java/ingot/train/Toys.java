@@ -53,7 +53,16 @@ final class Toys {
 
     /// Two layers over an alphabet of 24 letters, with the given dropout.
     static Task letters(int batch, int time, double dropout) {
-        Gpt model = Gpt.of(GptConfig.of(24, time, 16, 2, 2).withDropout(dropout));
+        return tokens(Gpt.of(GptConfig.of(24, time, 16, 2, 2).withDropout(dropout)), batch, time, dropout);
+    }
+
+    /// A model most of whose weights are its vocabulary.
+    static Task words(int vocabulary, int batch, int time) {
+        return tokens(Gpt.of(GptConfig.of(vocabulary, time, 32, 2, 2)), batch, time, 0);
+    }
+
+    private static Task tokens(Gpt model, int batch, int time, double dropout) {
+        int n = model.vocabulary();
         return new Task(
                 model.parameters(),
                 rows -> model.lossGraph(rows, time, dropout > 0),
@@ -63,9 +72,9 @@ final class Toys {
                     for (int row = 0; row < batch; row++) {
                         for (int t = 0; t < time; t++) {
                             long at = (long) row * time + t;
-                            int letter = (int) ((step * 7 + row * 5 + t * (long) t) % 24);
+                            int letter = (int) ((step * 7 + row * 5 + t * (long) t) * (n / 24) % n);
                             executor.input("tokens").setAtIndex(ValueLayout.JAVA_INT, at, letter);
-                            executor.input("targets").setAtIndex(ValueLayout.JAVA_INT, at, (letter * 5 + 3) % 24);
+                            executor.input("targets").setAtIndex(ValueLayout.JAVA_INT, at, (letter * 5 + 3) % n);
                         }
                     }
                     executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1f / (batch * time));
