@@ -3,12 +3,12 @@ package ingot.train;
 import ingot.ir.IngotException;
 import ingot.ir.Type;
 import ingot.store.Durable;
+import ingot.store.Progress;
 import ingot.store.Safetensors;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -21,6 +21,7 @@ import java.util.Objects;
 import java.util.SequencedMap;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
@@ -66,6 +67,21 @@ final class Checkpoint {
             return new State(step, identity, data, Digest.of(store, losses), losses, checksums(store, frozen));
         }
 
+        /// Refuses a digest that is not the one of this state.
+        void checkDigest(String found) {
+            if (!found.equals(digest)) {
+                throw new IngotException("it does not have the digest it was written with");
+            }
+        }
+
+        /// Refuses a frozen weight whose checksum is not the one it had.
+        void checkFrozen(String name, String checksum) {
+            if (!checksum.equals(frozen.get(name))) {
+                throw new BaseChanged("checkpoint: the frozen weight " + name + " is not what it was when the run saved"
+                        + " its state: its file has changed; put it back as it was, or start anew in another folder");
+            }
+        }
+
         String toJson() {
             ObjectNode json = JSON.createObjectNode();
             json.put("step", step);
@@ -103,13 +119,13 @@ final class Checkpoint {
     private static Map<String, String> checksums(WeightStore store, Set<String> names) {
         Map<String, String> checksums = new TreeMap<>();
         for (String name : names) {
-            MemorySegment memory = store.pin(Key.weight(name));
             CRC32C crc = new CRC32C();
-            for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
-                crc.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
-                        .asByteBuffer());
-            }
-            store.release(Key.weight(name), false);
+            store.read(Key.weight(name), memory -> {
+                for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
+                    crc.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
+                            .asByteBuffer());
+                }
+            });
             checksums.put(name, Long.toHexString(crc.getValue()));
         }
         return checksums;
@@ -117,12 +133,19 @@ final class Checkpoint {
 
     /// Saves the store, which has nothing pending, but for the weights that are frozen.
     static void save(Path folder, State state, WeightStore store) {
+        save(folder, state, store, Progress.NONE);
+    }
+
+    /// The same with the bytes that are written.
+    static void save(Path folder, State state, WeightStore store, Progress progress) {
         SequencedMap<String, Key> keys = new LinkedHashMap<>();
         SequencedMap<String, Type> types = new LinkedHashMap<>();
         for (Key key : kept(store, state.frozen().keySet())) {
             keys.put(key.toString(), key);
             types.put(key.toString(), store.type(key));
         }
+        long total = types.values().stream().mapToLong(Type::bytes).sum();
+        AtomicLong written = new AtomicLong();
         Path partial = folder.resolve("partial");
         try {
             delete(partial);
@@ -133,12 +156,10 @@ final class Checkpoint {
                     types,
                     (name, reader) -> {
                         Key key = Objects.requireNonNull(keys.get(name), name);
-                        MemorySegment memory = store.pin(key);
-                        try {
-                            reader.accept(memory);
-                        } finally {
-                            store.release(key, false);
-                        }
+                        store.read(key, piece -> {
+                            reader.accept(piece);
+                            progress.at(written.addAndGet(piece.byteSize()), total);
+                        });
                     });
             Durable.write(partial.resolve("state.json"), state.toJson());
             Path done = folder.resolve("step-" + state.step());
@@ -161,33 +182,53 @@ final class Checkpoint {
     /// Loads the newest usable checkpoint into the store, or null if there is none. Unusable ones are reported and
     /// passed over. Frozen weights are in the store already; they must be what they were.
     static @Nullable State load(Path folder, WeightStore store, Consumer<String> warn) {
+        Found found = find(
+                folder,
+                (state, arrays) -> {
+                    checksums(store, state.frozen().keySet()).forEach(state::checkFrozen);
+                    fill(arrays, store, state.frozen().keySet());
+                    state.checkDigest(Digest.of(store, state.losses()));
+                },
+                warn);
+        return found == null ? null : found.state();
+    }
+
+    /// A checkpoint that can be used.
+    ///
+    /// @param arrays the file with its arrays
+    record Found(State state, Path arrays) {}
+
+    /// Throws an `IngotException` if a checkpoint cannot be used.
+    interface Check {
+        void check(State state, Safetensors arrays);
+    }
+
+    /// A frozen weight is not what it was: no older checkpoint is better.
+    private static final class BaseChanged extends IngotException {
+        private static final long serialVersionUID = 1;
+
+        BaseChanged(String message) {
+            super(message);
+        }
+    }
+
+    /// The newest checkpoint that passes a check, or null if there is none at all.
+    static @Nullable Found find(Path folder, Check check, Consumer<String> warn) {
         List<String> broken = new ArrayList<>();
-        String changed = "";
         for (Path candidate : list(folder)) {
+            Path file = candidate.resolve("state.safetensors");
             try {
                 State state = read(candidate);
-                changed = changed(state, store);
-                if (!changed.isEmpty()) {
-                    break;
+                try (Safetensors arrays = Safetensors.open(file)) {
+                    check.check(state, arrays);
                 }
-                fill(
-                        candidate.resolve("state.safetensors"),
-                        store,
-                        state.frozen().keySet());
-                if (!Digest.of(store, state.losses()).equals(state.digest())) {
-                    throw new IngotException(
-                            "checkpoint: " + candidate + " does not have the digest it was written with");
-                }
-                broken.forEach(warn);
-                return state;
+                broken.forEach(text -> warn.accept("checkpoint: " + text + "; an older one is used"));
+                return new Found(state, file);
+            } catch (BaseChanged e) {
+                throw e;
             } catch (IngotException e) {
-                broken.add(e.getMessage());
+                broken.add(candidate + ": " + e.getMessage());
             }
-        }
-        if (!changed.isEmpty()) {
-            throw new IngotException("checkpoint: the frozen weight " + changed + " is not what it was when "
-                    + folder + " was written: its file has changed; put it back as it was, or start anew in another"
-                    + " folder");
         }
         if (!broken.isEmpty()) {
             throw new IngotException("checkpoint: no usable checkpoint in " + folder + ": " + String.join("; ", broken)
@@ -213,33 +254,26 @@ final class Checkpoint {
         try {
             return State.of(JSON.readTree(Files.readString(file)));
         } catch (IOException | JacksonException e) {
-            throw new IngotException("checkpoint: cannot read " + file + ": " + e.getMessage(), e);
+            throw new IngotException("cannot read " + file + ": " + e.getMessage(), e);
         }
     }
 
-    /// The first frozen weight that is not what it was, or an empty text.
-    private static String changed(State state, WeightStore store) {
-        Map<String, String> now = checksums(store, state.frozen().keySet());
-        return state.frozen().entrySet().stream()
-                .filter(entry -> !entry.getValue().equals(now.get(entry.getKey())))
-                .map(Map.Entry::getKey)
-                .findFirst()
-                .orElse("");
+    private static void fill(Safetensors arrays, WeightStore store, Set<String> frozen) {
+        for (Key key : kept(store, frozen)) {
+            checkType(arrays, key, store.type(key));
+            try {
+                arrays.readInto(key.toString(), store.pin(key));
+            } finally {
+                store.release(key, true);
+            }
+        }
     }
 
-    private static void fill(Path file, WeightStore store, Set<String> frozen) {
-        try (Safetensors tensors = Safetensors.open(file)) {
-            for (Key key : kept(store, frozen)) {
-                if (!store.type(key).equals(tensors.tensors().get(key.toString()))) {
-                    throw new IngotException("checkpoint: " + file + " holds " + key + " as "
-                            + tensors.tensors().get(key.toString()) + ", expected " + store.type(key));
-                }
-                try {
-                    tensors.readInto(key.toString(), store.pin(key));
-                } finally {
-                    store.release(key, true);
-                }
-            }
+    /// Refuses an array that is missing or of another type.
+    static void checkType(Safetensors arrays, Key key, Type expected) {
+        Type found = arrays.tensors().get(key.toString());
+        if (!expected.equals(found)) {
+            throw new IngotException("it holds " + key + " as " + found + ", expected " + expected);
         }
     }
 

@@ -25,21 +25,37 @@ public final class Digest {
 
     /// The digest of a store's weights and moments, and of the losses that led to them. Nothing may be pending.
     public static String of(WeightStore store, String losses) {
-        MessageDigest sha = sha256();
+        Running digest = new Running();
         for (Key key : store.keys()) {
             if (key.part().equals(Key.GRADIENT)) {
                 continue;
             }
-            sha.update(key.toString().getBytes(StandardCharsets.UTF_8));
+            digest.begin(key);
             store.read(key, memory -> {
                 for (long at = 0; at < memory.byteSize(); at += 1 << 20) {
-                    sha.update(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at))
-                            .asByteBuffer());
+                    digest.add(memory.asSlice(at, Math.min(1 << 20, memory.byteSize() - at)));
                 }
             });
         }
-        sha.update(losses.getBytes(StandardCharsets.UTF_8));
-        return HexFormat.of().formatHex(sha.digest());
+        return digest.end(losses);
+    }
+
+    /// The digest of a state that comes piece by piece: weights and moments of every tensor, in the order of a store.
+    static final class Running {
+        private final MessageDigest sha = sha256();
+
+        void begin(Key key) {
+            sha.update(key.toString().getBytes(StandardCharsets.UTF_8));
+        }
+
+        void add(MemorySegment piece) {
+            sha.update(piece.asByteBuffer());
+        }
+
+        String end(String losses) {
+            sha.update(losses.getBytes(StandardCharsets.UTF_8));
+            return HexFormat.of().formatHex(sha.digest());
+        }
     }
 
     private static MessageDigest sha256() {

@@ -4,13 +4,19 @@ import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.compiler.TrainingSpec;
+import ingot.ir.IngotException;
 import ingot.store.DiskStore;
 import ingot.store.Storage;
 import ingot.store.StoreLayout;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /// How a run streams its state from disk. Nothing here changes a bit.
 ///
@@ -29,8 +35,14 @@ public record Streamed(
         boolean durable,
         Consumer<String> warn,
         Storage.Opener storage) {
+    /// The file for activations that are spilled.
+    static final String ACTIVATIONS = "activations.tmp";
+
     /// Logits take less memory than in a run without a budget.
     private static final Compiler.Options KEEPING = Compiler.Options.DEFAULT.withLogitBytes(8L << 20);
+
+    /// What a store's folder holds.
+    private static final Set<String> FILES = Set.of("state.ingot", "store.lock", ACTIVATIONS);
 
     /// For small budgets: what lies between forward and backward goes to disk.
     private static final Compiler.Options SPILLING = KEEPING.withSpillBytes(1 << 14);
@@ -85,7 +97,31 @@ public record Streamed(
 
     /// True if a folder has a store.
     public static boolean exists(Path folder) {
+        checkPlace(folder);
         return DiskStore.exists(folder, Storage.Opener.files(note -> {}));
+    }
+
+    /// Refuses a place where something else lies.
+    private static void checkPlace(Path folder) {
+        if (Files.isDirectory(folder)) {
+            try (Stream<Path> files = Files.list(folder)) {
+                List<String> others = files.map(file -> file.getFileName().toString())
+                        .filter(name -> !FILES.contains(name))
+                        .sorted()
+                        .toList();
+                if (!others.isEmpty()) {
+                    throw new IngotException("store: " + folder + " is no store: it holds "
+                            + String.join(", ", others.subList(0, Math.min(3, others.size())))
+                            + (others.size() > 3 ? ", …" : "") + "; the state of a run that streams belongs there:"
+                            + " move the folder away, or choose another run folder with run=…");
+                }
+            } catch (IOException e) {
+                throw new IngotException("store: cannot list " + folder + ": " + e.getMessage(), e);
+            }
+        } else if (Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+            throw new IngotException("store: " + folder + " is a file; the state of a run that streams belongs in a"
+                    + " folder there: move it away, or choose another run folder with run=…");
+        }
     }
 
     /// What the store of a folder belongs to.

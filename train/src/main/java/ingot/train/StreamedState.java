@@ -142,7 +142,7 @@ final class StreamedState implements TrainingState {
             opened = store(layout, window, settings);
             long spilled = plan.program().memory().spillBytes();
             if (spilled > 0) {
-                made = SpillFile.create(settings.folder().resolve("activations.tmp"), spilled);
+                made = SpillFile.create(settings.folder().resolve(Streamed.ACTIVATIONS), spilled);
             }
             note = Note.of(opened.note());
             streaming = new Streaming(plan.program(), plan.window(), opened, window, ring, updates);

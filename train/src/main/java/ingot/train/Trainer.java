@@ -51,7 +51,12 @@ public final class Trainer implements AutoCloseable {
     ///
     /// @param background runs updates while `backend` computes: a backend of its own, with one thread
     public static Trainer streamed(Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
-        StreamPlan plan = Streamed.plan(task, recipe, backend, settings);
+        return streamed(Streamed.plan(task, recipe, backend, settings), task, recipe, backend, background, settings);
+    }
+
+    /// The same with its plan made already.
+    static Trainer streamed(
+            StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
         StreamedState state = StreamedState.open(plan, task, recipe, backend, background, settings);
         try {
             Trainer trainer = new Trainer(task, recipe, backend, plan.program(), state);

@@ -17,7 +17,9 @@ import ingot.runtime.Executor;
 import ingot.store.BaseWeights;
 import ingot.store.Durable;
 import ingot.store.RamStore;
+import ingot.store.Storage;
 import ingot.store.StoreInspection;
+import ingot.store.StoreLayout;
 import ingot.store.WeightStore;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -48,6 +50,7 @@ public final class TrainingRun {
     private final Callback callback;
     private final Backend backend;
     private final long machineBytes;
+    private final Storage.Opener disk;
 
     /// What is about to be trained.
     ///
@@ -85,6 +88,12 @@ public final class TrainingRun {
     /// @param machineBytes what this process may use if the configuration does not say: if that is too little for the
     /// whole state, the run streams
     public TrainingRun(RunConfig config, Backend backend, Callback callback, long machineBytes) {
+        this(config, backend, callback, machineBytes, Storage.Opener.files(callback::onWarning));
+    }
+
+    /// @param disk opens the device below a store
+    TrainingRun(RunConfig config, Backend backend, Callback callback, long machineBytes, Storage.Opener disk) {
+        this.disk = disk;
         this.config = config;
         this.machineBytes = machineBytes;
         this.folder = Path.of(config.run());
@@ -136,9 +145,15 @@ public final class TrainingRun {
         Map<String, String> data = base(base);
         data.put(TEXT, split.training().fingerprint());
         data.put(TOKENIZER, tokenizer.fingerprint());
-        if (!mustStream()) {
+        Backend background = backend.background();
+        Streamed settings = Streamed.of(storeFolder(), allowed(), identity(data), callback::onWarning)
+                .withStorage(disk);
+        StateMove.clean(storeFolder());
+        StateMove.clean(resumeFolder());
+        if (config.memory().isEmpty()) {
             Program program = Compiler.training(Trainer.spec(task, recipe));
-            if (Checkpoint.newest(resumeFolder()) != null || fits(program.memory(), recipe)) {
+            if (fits(program.memory(), recipe)) {
+                toMemory(task, recipe, data, settings);
                 try (RamStore store = new RamStore();
                         Trainer trainer = new Trainer(task, recipe, backend, program, store)) {
                     Checkpoint.State state = Checkpoint.load(resumeFolder(), store, callback::onWarning);
@@ -151,8 +166,9 @@ public final class TrainingRun {
                 }
             }
         }
-        Streamed settings = Streamed.of(storeFolder(), allowed(), identity(data), callback::onWarning);
-        try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
+        StreamPlan plan = Streamed.plan(task, recipe, backend, settings);
+        toDisk(task, recipe, data, settings, plan.layout());
+        try (Trainer trainer = Trainer.streamed(plan, task, recipe, backend, background, settings)) {
             return new Loop(split, model, task, tokenizer, training, heldOut, trainer, data, steps, true).run();
         }
     }
@@ -184,16 +200,63 @@ public final class TrainingRun {
         }
     }
 
-    /// True if the run has begun so, or the configuration asks for it; refuses that for a run begun in memory.
-    private boolean mustStream() {
-        if (Streamed.exists(storeFolder())) {
-            return true;
+    /// Makes sure that the newest state of the run is in its checkpoints: one that is on disk moves there.
+    private void toMemory(Task task, Recipe recipe, Map<String, String> data, Streamed settings) {
+        if (!Streamed.exists(storeFolder())) {
+            return;
         }
-        if (!config.memory().isEmpty() && Checkpoint.newest(resumeFolder()) != null) {
-            throw new IngotException("run: " + folder + " was begun with its state in memory; continue it without"
-                    + " memory=" + config.memory() + ", or choose another folder with run=…");
+        if (checkpointed() < stored()) {
+            callback.onPhase("moving the state from disk to memory", 0, 0);
+            try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
+                trainer.flush();
+                Checkpoint.save(
+                        resumeFolder(),
+                        Checkpoint.State.of(
+                                trainer.step(),
+                                config.identity(),
+                                data,
+                                trainer.losses(),
+                                trainer.store(),
+                                task.start().frozen()),
+                        trainer.store(),
+                        (done, total) -> callback.onPhase("moving the state from disk to memory", done, total));
+            }
         }
-        return !config.memory().isEmpty();
+        StateMove.discard(storeFolder());
+    }
+
+    /// Makes sure that the newest state of the run is in its store: one that was in memory moves there.
+    private void toDisk(Task task, Recipe recipe, Map<String, String> data, Streamed settings, StoreLayout layout) {
+        Checkpoint.State state = Checkpoint.newest(resumeFolder());
+        if (state == null) {
+            return;
+        }
+        if (Streamed.exists(storeFolder()) && stored() >= checkpointed()) {
+            StateMove.discard(resumeFolder());
+            return;
+        }
+        refuse("the data", state.data(), data);
+        callback.onPhase("moving the state from memory to disk", 0, 0);
+        StateMove.discard(storeFolder());
+        StateMove.toDisk(
+                resumeFolder(),
+                layout,
+                task,
+                recipe,
+                backend,
+                settings,
+                (done, total) -> callback.onPhase("moving the state from memory to disk", done, total));
+    }
+
+    /// Steps of the newest checkpoint; −1 if there is none.
+    private long checkpointed() {
+        Checkpoint.State state = Checkpoint.newest(resumeFolder());
+        return state == null ? -1 : state.step();
+    }
+
+    /// Steps that the store holds.
+    private long stored() {
+        return Streamed.steps(StoreInspection.inspect(storeFolder()).note());
     }
 
     /// True if the machine has memory for all of the state.
@@ -515,8 +578,9 @@ public final class TrainingRun {
     /// The run's own tokenizer if it has begun, else the given file, else byte pairs trained on the training text.
     private Tokenizer tokenizer(Corpus training) {
         Path own = folder.resolve("tokenizer.json");
-        // Without a checkpoint the file may be left from other settings.
-        if (Checkpoint.newest(resumeFolder()) == null || !Files.exists(own)) {
+        // Without a state the file may be left from other settings.
+        boolean begun = Checkpoint.newest(resumeFolder()) != null || Streamed.exists(storeFolder());
+        if (!begun || !Files.exists(own)) {
             if (config.tokenizer().file().isEmpty()) {
                 BytePairs.train(
                                 training,
