@@ -2,6 +2,7 @@ package ingot.train;
 
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
+import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;

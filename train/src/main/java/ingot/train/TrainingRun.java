@@ -20,6 +20,7 @@ import ingot.store.RamStore;
 import ingot.store.Storage;
 import ingot.store.StoreInspection;
 import ingot.store.StoreLayout;
+import ingot.store.StoreReport;
 import ingot.store.WeightStore;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -205,7 +206,8 @@ public final class TrainingRun {
         if (!Streamed.exists(storeFolder())) {
             return;
         }
-        if (checkpointed() < stored()) {
+        Checkpoint.State state = Checkpoint.newest(resumeFolder());
+        if (state == null || state.step() < stored()) {
             callback.onPhase("moving the state from disk to memory", 0, 0);
             try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
                 trainer.flush();
@@ -231,7 +233,7 @@ public final class TrainingRun {
         if (state == null) {
             return;
         }
-        if (Streamed.exists(storeFolder()) && stored() >= checkpointed()) {
+        if (Streamed.exists(storeFolder()) && stored() >= state.step()) {
             StateMove.discard(resumeFolder());
             return;
         }
@@ -248,15 +250,14 @@ public final class TrainingRun {
                 (done, total) -> callback.onPhase("moving the state from memory to disk", done, total));
     }
 
-    /// Steps of the newest checkpoint; −1 if there is none.
-    private long checkpointed() {
-        Checkpoint.State state = Checkpoint.newest(resumeFolder());
-        return state == null ? -1 : state.step();
-    }
-
-    /// Steps that the store holds.
+    /// Steps that the store holds, beside checkpoints.
     private long stored() {
-        return Streamed.steps(StoreInspection.inspect(storeFolder()).note());
+        StoreReport report = StoreInspection.inspect(storeFolder());
+        if (report.sequence() < 0) {
+            throw new IngotException("run: " + folder + " has checkpoints in " + resumeFolder() + " and a store that is"
+                    + " damaged: see `ingot store verify`; to go on from the checkpoints delete " + storeFolder());
+        }
+        return Streamed.steps(report.note());
     }
 
     /// True if the machine has memory for all of the state.
