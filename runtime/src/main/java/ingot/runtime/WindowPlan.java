@@ -17,8 +17,9 @@ import java.util.Set;
 /// An array that is not pinned has a stay for every run of visits that touch it. A weight arrives one visit early (it
 /// is read, and updated, while the stage before it computes), a gradient leaves one visit late (it is written while the
 /// next stage computes). If that does not fit, the window works without this overlap: slower, and as small as it gets.
-/// With more memory arrays are pinned, in a fixed order: weights, which are read twice per step, then gradients and
-/// moments, which are read once. A least-recently-used cache would have no hits: the order of a step is a cycle.
+/// With more memory arrays are pinned, in a fixed order: what the first visit updates, for nothing computes while it is
+/// read, then weights, which are read twice per step, then gradients and moments, which are read once. A
+/// least-recently-used cache would have no hits: the order of a step is a cycle.
 ///
 /// @param stays in the order in which they begin
 /// @param pinned offset of every pinned array
@@ -27,6 +28,9 @@ import java.util.Set;
 /// @param overlap reading, computing and writing at the same time
 public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedBytes, long bytes, boolean overlap) {
     private static final long PAGE = 4096;
+
+    /// Arrays that do not fit and are left out, while later ones are still tried.
+    private static final int MOST_SKIPPED = 8;
 
     public WindowPlan {
         stays = List.copyOf(stays);
@@ -50,7 +54,7 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
     ///
     /// @param moments the optimizer's arrays per weight
     public static WindowPlan of(List<Visit> visits, List<String> moments, long windowBytes) {
-        List<Key> candidates = candidates(visits, moments);
+        List<Key> candidates = new ArrayList<>(candidates(visits, moments));
         Map<Key, Long> sizes = sizes(visits, moments);
         boolean overlap = place(visits, sizes, Set.of(), true).bytes() <= windowBytes;
         WindowPlan best = place(visits, sizes, Set.of(), overlap);
@@ -58,17 +62,24 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
             throw new IngotException("memory: the weights and gradients of the largest stage need a window of "
                     + best.bytes() + " bytes, the budget leaves " + windowBytes);
         }
-        int low = 0;
-        int high = candidates.size();
-        while (low < high) {
-            int middle = (low + high + 1) / 2;
-            WindowPlan plan = place(visits, sizes, new HashSet<>(candidates.subList(0, middle)), overlap);
-            if (plan.bytes() <= windowBytes) {
-                best = plan;
-                low = middle;
-            } else {
-                high = middle - 1;
+        Set<Key> pinned = Set.of();
+        for (int skipped = 0; skipped < MOST_SKIPPED && !candidates.isEmpty(); skipped++) {
+            int low = 0;
+            int high = candidates.size();
+            while (low < high) {
+                int middle = (low + high + 1) / 2;
+                Set<Key> more = new HashSet<>(pinned);
+                more.addAll(candidates.subList(0, middle));
+                WindowPlan plan = place(visits, sizes, more, overlap);
+                if (plan.bytes() <= windowBytes) {
+                    best = plan;
+                    low = middle;
+                } else {
+                    high = middle - 1;
+                }
             }
+            pinned = best.pinned().keySet();
+            candidates = candidates.subList(Math.min(low + 1, candidates.size()), candidates.size());
         }
         return best;
     }
@@ -142,9 +153,11 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
         for (Stay stay : stays(visits, sizes, Set.of(), true)) {
             reads.merge(stay.key(), 1, Integer::sum);
         }
+        Set<String> first = visits.isEmpty() ? Set.of() : visits.getFirst().updated();
         List<Key> candidates = new ArrayList<>(sizes.keySet());
-        candidates.sort(Comparator.comparingInt((Key key) ->
-                        key.part().equals(Key.WEIGHT) ? 0 : key.part().equals(Key.GRADIENT) ? 1 : 2)
+        candidates.sort(Comparator.comparingInt((Key key) -> first.contains(key.tensor())
+                        ? 0
+                        : key.part().equals(Key.WEIGHT) ? 1 : key.part().equals(Key.GRADIENT) ? 2 : 3)
                 .thenComparingInt(key -> -reads.getOrDefault(key, 0)));
         return candidates;
     }
