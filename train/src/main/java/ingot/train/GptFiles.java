@@ -2,6 +2,7 @@ package ingot.train;
 
 import ingot.ir.IngotException;
 import ingot.ir.Type;
+import ingot.nn.Activation;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
 import ingot.nn.Parameter;
@@ -131,7 +132,7 @@ final class GptFiles {
         return json.path(key).asInt();
     }
 
-    private static String activation(GptConfig.Activation activation) {
+    private static String activation(Activation activation) {
         return switch (activation) {
             case GELU_TANH -> "gelu_new";
             case GELU -> "gelu";
@@ -140,12 +141,12 @@ final class GptFiles {
         };
     }
 
-    private static GptConfig.Activation activation(String name) {
+    private static Activation activation(String name) {
         return switch (name) {
-            case "gelu_new", "gelu_pytorch_tanh" -> GptConfig.Activation.GELU_TANH;
-            case "gelu" -> GptConfig.Activation.GELU;
-            case "relu" -> GptConfig.Activation.RELU;
-            case "silu", "swish" -> GptConfig.Activation.SILU;
+            case "gelu_new", "gelu_pytorch_tanh" -> Activation.GELU_TANH;
+            case "gelu" -> Activation.GELU;
+            case "relu" -> Activation.RELU;
+            case "silu", "swish" -> Activation.SILU;
             default ->
                 throw new IngotException(
                         "model: activation_function expected gelu_new, gelu, relu or silu, got " + name);

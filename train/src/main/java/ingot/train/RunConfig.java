@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
+import ingot.nn.Activation;
 import ingot.nn.GptConfig;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -60,7 +61,7 @@ public record RunConfig(
             int heads,
             int context,
             double dropout,
-            GptConfig.Activation activation,
+            Activation activation,
             String base) {
         public ModelConfig {
             require(layers >= 1, "model.layers expected at least 1, got " + layers);
@@ -294,7 +295,7 @@ public record RunConfig(
                 m.integer("heads", 4),
                 m.integer("context", 256),
                 m.real("dropout", 0),
-                m.choice("activation", GptConfig.Activation.GELU_TANH),
+                m.choice("activation", Activation.GELU_TANH),
                 m.text("base", ""));
         m.end();
 
