@@ -87,8 +87,9 @@ final class Generate implements Callable<Integer> {
                     run + ": no such folder; expected the folder of a run, which `ingot train` prints");
         }
         if (!Files.exists(folder.resolve("config.json"))) {
-            throw new IngotException(run + ": no model in it (config.json, model.safetensors); expected the folder of a run that"
-                    + " has written a checkpoint, or a Hugging Face folder of a language model");
+            throw new IngotException(
+                    run + ": no model in it (config.json, model.safetensors); expected the folder of a run that"
+                            + " has written a checkpoint, or a Hugging Face folder of a language model");
         }
         return folder;
     }

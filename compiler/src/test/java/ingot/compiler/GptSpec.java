@@ -60,7 +60,6 @@ final class GptSpec {
     }
 
     static GptConfig small(int layers, double dropout) {
-        return new GptConfig(
-                37, 8, 16, layers, 2, 32, dropout, dropout, dropout, 1e-5, Activation.GELU_TANH, 0.2);
+        return new GptConfig(37, 8, 16, layers, 2, 32, dropout, dropout, dropout, 1e-5, Activation.GELU_TANH, 0.2);
     }
 }

@@ -45,7 +45,9 @@ record Architecture(String type, String prefix, Pattern ignored, Reader reader) 
                 .filter(row -> row.type().equals(type))
                 .findFirst()
                 .orElseThrow(() -> new IngotException(config.file() + ": model_type '" + type + "' is not known"
-                        + Nearest.close(type, known).map(near -> "; did you mean " + near).orElse("")
+                        + Nearest.close(type, known)
+                                .map(near -> "; did you mean " + near)
+                                .orElse("")
                         + "; supported: " + String.join(", ", known)));
     }
 

@@ -99,9 +99,7 @@ final class DecoderConfigs {
         }
         int headWidth = c.size("head_dim", Math.max(1, width / heads));
         int context = c.size("max_position_embeddings");
-        Variant active = variant.gemma()
-                ? variant
-                : variant.withActivation(Sizes.activation(c, "hidden_act", "silu"));
+        Variant active = variant.gemma() ? variant : variant.withActivation(Sizes.activation(c, "hidden_act", "silu"));
         double base = c.text("model_type").equals("mixtral") ? 1e6 : 1e4;
         return new Llama(new LlamaConfig(
                 c.size("vocab_size"),

@@ -88,8 +88,9 @@ public final class HuggingFace implements AutoCloseable {
         if (model instanceof LanguageModel language) {
             return language;
         }
-        throw new IngotException(folder + ": a " + type() + " does not continue texts; expected a causal language model: "
-                + "gemma, gpt2, llama, mistral, mixtral, qwen2, qwen3, …");
+        throw new IngotException(
+                folder + ": a " + type() + " does not continue texts; expected a causal language model: "
+                        + "gemma, gpt2, llama, mistral, mixtral, qwen2, qwen3, …");
     }
 
     public TextEncoder encoder() {
@@ -144,8 +145,8 @@ public final class HuggingFace implements AutoCloseable {
     public void save(Path to) {
         save(to, (name, reader) -> {
             try (Arena arena = Arena.ofConfined()) {
-                MemorySegment memory =
-                        arena.allocate(Objects.requireNonNull(weights.types().get(name)).bytes(), 64);
+                MemorySegment memory = arena.allocate(
+                        Objects.requireNonNull(weights.types().get(name)).bytes(), 64);
                 weights.read(name, memory);
                 reader.accept(memory);
             }

@@ -40,8 +40,8 @@ record ModelConfig(Path file, String path, ObjectNode json) {
             throw new IngotException(file + ": not valid UTF-8, so no JSON", e);
         } catch (IOException e) {
             throw new IngotException(
-                    file + ": cannot be read (" + e.getClass().getSimpleName() + "); expected a Hugging Face folder with"
-                            + " config.json and model.safetensors",
+                    file + ": cannot be read (" + e.getClass().getSimpleName()
+                            + "); expected a Hugging Face folder with" + " config.json and model.safetensors",
                     e);
         } catch (JacksonException e) {
             throw new IngotException(file + ": not valid JSON: " + e.getOriginalMessage(), e);
@@ -121,7 +121,8 @@ record ModelConfig(Path file, String path, ObjectNode json) {
         return texts;
     }
 
-    @Nullable ModelConfig section(String key) {
+    @Nullable
+    ModelConfig section(String key) {
         if (!has(key)) {
             return null;
         }
@@ -132,12 +133,14 @@ record ModelConfig(Path file, String path, ObjectNode json) {
     }
 
     IngotException wrong(String key, String expected) {
-        return new IngotException(file + ": " + path + key + " expected " + expected + ", got " + brief(json.path(key)));
+        return new IngotException(
+                file + ": " + path + key + " expected " + expected + ", got " + brief(json.path(key)));
     }
 
     /// Something the file asks for that there is no code for.
     IngotException unsupported(String key, String supported) {
-        return new IngotException(file + ": " + path + key + " is " + brief(json.path(key)) + "; supported: " + supported);
+        return new IngotException(
+                file + ": " + path + key + " is " + brief(json.path(key)) + "; supported: " + supported);
     }
 
     private static String brief(JsonNode node) {

@@ -16,8 +16,9 @@ final class NewConfig {
         return switch (model) {
             case Gpt gpt -> gpt2(gpt.config());
             default ->
-                throw new IngotException("config.json: a new " + model.getClass().getSimpleName()
-                        + " cannot be described yet; open one from a folder and save that");
+                throw new IngotException(
+                        "config.json: a new " + model.getClass().getSimpleName()
+                                + " cannot be described yet; open one from a folder and save that");
         };
     }
 

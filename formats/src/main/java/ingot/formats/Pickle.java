@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Reads a pickle as data: numbers, texts, lists, tuples and dicts, and what `Globals` knows. It never runs anything.
 ///
-/// The format is the stack machine of Python's `pickletools`, protocols 0 to 5. A global that is not known is refused by
-/// its name where it is mentioned, before anything is done with it. Values are null, Boolean, Long, Double, String, byte[],
-/// List (also for tuples and sets), Map, and what `Globals` makes.
+/// The format is the stack machine of Python's `pickletools`, protocols 0 to 5. A global that is not known is refused
+/// by its name where it is mentioned, before anything is done with it. Values are null, Boolean, Long, Double, String,
+/// byte[], List (also for tuples and sets), Map, and what `Globals` makes.
 final class Pickle {
     private final String where;
     private final ByteBuffer in;
@@ -34,7 +34,8 @@ final class Pickle {
         Object find(String module, String name);
 
         /// What a call of such a thing gives.
-        @Nullable Object call(Object function, List<@Nullable Object> arguments);
+        @Nullable
+        Object call(Object function, List<@Nullable Object> arguments);
 
         /// What a persistent id stands for.
         Object persistent(@Nullable Object id);
@@ -163,8 +164,7 @@ final class Pickle {
             case 'P' -> push(globals.persistent(line()));
             default ->
                 throw wrong(
-                        "has the instruction 0x" + Integer.toHexString(op) + " at byte " + at
-                                + ", which no data needs",
+                        "has the instruction 0x" + Integer.toHexString(op) + " at byte " + at + ", which no data needs",
                         null);
         }
     }
@@ -290,6 +290,7 @@ final class Pickle {
     }
 
     private IngotException wrong(String what, @Nullable Exception cause) {
-        return new IngotException(where + ": its pickle " + what, cause);
+        String message = where + ": its pickle " + what;
+        return cause == null ? new IngotException(message) : new IngotException(message, cause);
     }
 }

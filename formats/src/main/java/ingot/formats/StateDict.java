@@ -114,17 +114,20 @@ public final class StateDict implements WeightSource {
 
     private void parse() {
         ZipEntry pickle = zip.stream()
-                .filter(entry -> entry.getName().equals("data.pkl") || entry.getName().endsWith("/data.pkl"))
+                .filter(entry ->
+                        entry.getName().equals("data.pkl") || entry.getName().endsWith("/data.pkl"))
                 .findFirst()
                 .map(entry -> (ZipEntry) entry)
-                .orElseThrow(() -> new IngotException(
-                        path + ": a zip without data.pkl, so no file of torch.save; it has " + zip.size() + " entries"));
+                .orElseThrow(() -> new IngotException(path
+                        + ": a zip without data.pkl, so no file of torch.save; it has " + zip.size() + " entries"));
         String folder = pickle.getName().substring(0, pickle.getName().length() - "data.pkl".length());
         if (pickle.getSize() > MOST_PICKLE) {
-            throw new IngotException(path + ": data.pkl has " + pickle.getSize() + " bytes, expected at most " + MOST_PICKLE);
+            throw new IngotException(
+                    path + ": data.pkl has " + pickle.getSize() + " bytes, expected at most " + MOST_PICKLE);
         }
         ZipEntry order = zip.getEntry(folder + "byteorder");
-        if (order != null && Arrays.equals(bytes(order, 16), "big".getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
+        if (order != null
+                && Arrays.equals(bytes(order, 16), "big".getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
             throw new IngotException(path + ": written on a big-endian machine; save it again on a little-endian one");
         }
         Object root = Pickle.read(path.toString(), bytes(pickle, MOST_PICKLE), new TorchGlobals(path, folder));
@@ -146,7 +149,8 @@ public final class StateDict implements WeightSource {
             return map;
         }
         for (String key : INNER) {
-            if (map.get(key) instanceof Map<?, ?> inner && inner.values().stream().anyMatch(View.class::isInstance)) {
+            if (map.get(key) instanceof Map<?, ?> inner
+                    && inner.values().stream().anyMatch(View.class::isInstance)) {
                 return inner;
             }
         }
@@ -159,8 +163,8 @@ public final class StateDict implements WeightSource {
     private View checked(String name, View view) {
         ZipEntry entry = zip.getEntry(view.storage().entry());
         if (entry == null) {
-            throw new IngotException(path + ": " + name + " lies in " + view.storage().entry()
-                    + ", which the zip does not have; it is truncated");
+            throw new IngotException(path + ": " + name + " lies in "
+                    + view.storage().entry() + ", which the zip does not have; it is truncated");
         }
         long bytes = view.storage().elements() * view.storage().type().bytes();
         if (entry.getMethod() != ZipEntry.STORED || entry.getSize() != bytes) {
@@ -225,7 +229,9 @@ public final class StateDict implements WeightSource {
                 at += index[axis] * view.strides()[axis];
             }
             type.copy(source, at, tensor, i);
-            for (int axis = index.length - 1; axis >= 0 && ++index[axis] == view.shape().dim(axis); axis--) {
+            for (int axis = index.length - 1;
+                    axis >= 0 && ++index[axis] == view.shape().dim(axis);
+                    axis--) {
                 index[axis] = 0;
             }
         }

@@ -33,8 +33,12 @@ record TorchGlobals(Path path, String folder) implements Pickle.Globals {
         }
         return switch (module + "." + name) {
             case "collections.OrderedDict", "builtins.dict", "__builtin__.dict" -> Known.ORDERED_DICT;
-            case "builtins.list", "builtins.tuple", "builtins.set", "__builtin__.list", "__builtin__.set", "torch.Size" ->
-                Known.CONTAINER;
+            case "builtins.list",
+                    "builtins.tuple",
+                    "builtins.set",
+                    "__builtin__.list",
+                    "__builtin__.set",
+                    "torch.Size" -> Known.CONTAINER;
             case "torch._utils._rebuild_tensor_v2" -> Known.TENSOR;
             case "torch._utils._rebuild_parameter" -> Known.PARAMETER;
             default ->
@@ -70,7 +74,8 @@ record TorchGlobals(Path path, String folder) implements Pickle.Globals {
                 && elements <= Long.MAX_VALUE / 8) {
             return new Storage(folder + "data/" + key, type, elements);
         }
-        throw new IngotException(path + ": its pickle has a persistent id that is no storage of a known type; known are "
+        throw new IngotException(path
+                + ": its pickle has a persistent id that is no storage of a known type; known are "
                 + Arrays.stream(TorchType.values()).map(TorchType::torch).toList());
     }
 

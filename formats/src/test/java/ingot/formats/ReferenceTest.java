@@ -46,10 +46,9 @@ class ReferenceTest {
             int time = tokens.shape().dim(1);
             Map<String, Tensor> weights = weights(folder.weights());
             Map<String, Tensor> outputs = Interpreter.run(
-                    model.logitsGraph(batch, time, true),
-                    Map.of("tokens", tokens, "mask", mask(expected)),
-                    weights);
-            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+                    model.logitsGraph(batch, time, true), Map.of("tokens", tokens, "mask", mask(expected)), weights);
+            assertThat(difference(outputs.get("logits"), expected.get("logits")))
+                    .isLessThan(OUTPUT_TOLERANCE);
 
             Tensor targets = shifted(expected.get("labels"));
             Map<String, Tensor> inputs = Map.of("tokens", tokens, "targets", targets, "scale", share(targets));
@@ -69,7 +68,8 @@ class ReferenceTest {
             Map<String, Tensor> weights = weights(folder.weights());
             Map<String, Tensor> outputs =
                     Interpreter.run(model.logitsGraph(shape.dim(0), shape.dim(1)), inputs, weights);
-            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(difference(outputs.get("logits"), expected.get("logits")))
+                    .isLessThan(OUTPUT_TOLERANCE);
             assertThat(folder.labels()).hasSize(model.head().labels());
 
             inputs.put("targets", expected.get("labels"));
@@ -113,7 +113,8 @@ class ReferenceTest {
         Value counted = b.multiply(
                 b.multiply(distance, distance), b.broadcast(b.constant(real), hidden.shape(), List.of(0, 1)));
         Value pooled = b.subtract(results.get(1), b.constant(expected.get("target_pooled")));
-        Value first = b.multiply(b.sum(counted, 0, 1, 2), 1 / (count * hidden.shape().dim(2)));
+        Value first =
+                b.multiply(b.sum(counted, 0, 1, 2), 1 / (count * hidden.shape().dim(2)));
         Value second = b.multiply(
                 b.sum(b.multiply(pooled, pooled), 0, 1), 1.0 / pooled.shape().elements());
         b.output("loss", b.add(first, second));

@@ -129,7 +129,8 @@ public final class Bert implements TextEncoder {
     public Value pooled(GraphBuilder b, Value hidden) {
         Value first = b.reshape(b.slice(hidden, 1, 0, 1), hidden.shape().dim(0), config.width());
         return config.pooler()
-                ? encoder(b).within("pooler", w -> b.unary(UnaryKind.TANH, w.linear("dense", first, config.width(), true)))
+                ? encoder(b)
+                        .within("pooler", w -> b.unary(UnaryKind.TANH, w.linear("dense", first, config.width(), true)))
                 : first;
     }
 
@@ -187,12 +188,11 @@ public final class Bert implements TextEncoder {
         Value table = w.of("position_embeddings.weight", config.positions(), config.width());
         if (config.padding() < 0) {
             Value ofPosition = b.slice(table, 0, 0, text.time()); // [time, width]
-            return b.reshape(
-                    b.broadcast(ofPosition, Shape.of(text.batch(), text.time(), config.width())), rows);
+            return b.reshape(b.broadcast(ofPosition, Shape.of(text.batch(), text.time(), config.width())), rows);
         }
         // tokens that are not padding count from padding + 1 on, whatever is between them
-        Value real = b.convert(
-                b.compare(CompareKind.NOT_EQUAL, text.tokens(), b.constant(config.padding())), DType.I32);
+        Value real =
+                b.convert(b.compare(CompareKind.NOT_EQUAL, text.tokens(), b.constant(config.padding())), DType.I32);
         Value count = b.add(new Op.Cumulative(ReduceKind.SUM, real, 1, false)); // [batch, time]
         Value at = b.add(b.multiply(count, real), config.padding());
         return Layers.embedding(b, table, b.reshape(at, -1));
@@ -222,8 +222,7 @@ public final class Bert implements TextEncoder {
     }
 
     private Value residual(Weights w, String norm, Value x, Value change, Text text) {
-        Value dropped =
-                Activations.dropout(w.b(), change, config.hiddenDropout(), text.random(), text.batch());
+        Value dropped = Activations.dropout(w.b(), change, config.hiddenDropout(), text.random(), text.batch());
         return w.layerNorm(norm, w.b().add(dropped, x), config.epsilon());
     }
 

@@ -65,8 +65,8 @@ public record BertConfig(
     }
 
     public BertConfig withHead(Head other) {
-        boolean needed = layout == Layout.BERT
-                && (other.kind() == Head.Kind.CLASS || other.kind() == Head.Kind.NUMBERS);
+        boolean needed =
+                layout == Layout.BERT && (other.kind() == Head.Kind.CLASS || other.kind() == Head.Kind.NUMBERS);
         boolean kept = other.kind() == Head.Kind.NONE && pooler;
         return new BertConfig(
                 layout,

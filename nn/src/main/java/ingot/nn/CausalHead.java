@@ -10,8 +10,7 @@ final class CausalHead {
     private CausalHead() {}
 
     /// Σ over rows of the cross entropy times `scale`.
-    static Value loss(
-            GraphBuilder b, Value hidden, Value table, @Nullable Value bias, Value targets, Value scale) {
+    static Value loss(GraphBuilder b, Value hidden, Value table, @Nullable Value bias, Value targets, Value scale) {
         return b.scope("head", () -> {
             Value rows = b.reshape(targets, -1);
             Value losses = bias == null

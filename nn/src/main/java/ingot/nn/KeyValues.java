@@ -25,13 +25,9 @@ final class KeyValues {
 
     /// Over the whole sequence; `mask` BOOL [batch, time] says which keys may be seen.
     static Mixer whole(
-            GraphBuilder b,
-            @Nullable Value mask,
-            int window,
-            Attention.Options options,
-            @Nullable Randomness random) {
-        return (q, k, v) -> Attention.attention(
-                b, q, k, v, mask(b, mask, q.shape().dim(1), window), options, random);
+            GraphBuilder b, @Nullable Value mask, int window, Attention.Options options, @Nullable Randomness random) {
+        return (q, k, v) ->
+                Attention.attention(b, q, k, v, mask(b, mask, q.shape().dim(1), window), options, random);
     }
 
     /// Over a cache of the past: the new keys and values take their places in it at `position`, then each query sees

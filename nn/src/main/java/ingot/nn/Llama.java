@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
 /// The Llama family (Touvron et al. 2023): a pre-norm decoder with RMSNorm, rotary positions, grouped key heads and
 /// gated feed-forward layers. [Variant] says what Mistral, Qwen2, Qwen3, Gemma and Mixtral change.
 ///
-/// Parameters have the names of Hugging Face's `…ForCausalLM` files. Inside, activations are rows [batch · time, width],
-/// the batch outermost.
+/// Parameters have the names of Hugging Face's `…ForCausalLM` files. Inside, activations are rows [batch · time,
+/// width], the batch outermost.
 public final class Llama implements LanguageModel {
     private static final String PREFIX = "model.";
 
@@ -30,7 +30,8 @@ public final class Llama implements LanguageModel {
 
     @Override
     public List<Parameter> parameters() {
-        return Weights.declared(logitsGraph(1, 1, false), config.deviation(), config.variant().gemma() ? 0 : 1);
+        return Weights.declared(
+                logitsGraph(1, 1, false), config.deviation(), config.variant().gemma() ? 0 : 1);
     }
 
     @Override
@@ -71,7 +72,13 @@ public final class Llama implements LanguageModel {
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             Mixer mixer = KeyValues.cached(
-                    b, position, caches.get(2 * i), caches.get(2 * i + 1), window(i), options().scale(), rows);
+                    b,
+                    position,
+                    caches.get(2 * i),
+                    caches.get(2 * i + 1),
+                    window(i),
+                    options().scale(),
+                    rows);
             x = block(b, i, x, batch, angles, mixer);
         }
         Value one = norm(new Weights(b, PREFIX), "norm", CausalHead.last(b, x, batch, last)); // [batch, width]
@@ -82,7 +89,8 @@ public final class Llama implements LanguageModel {
     private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask) {
         int batch = tokens.shape().dim(0);
         CausalHead.check("llama", tokens, null, config.context());
-        Rope.Angles angles = config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
+        Rope.Angles angles =
+                config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             x = block(b, i, x, batch, angles, KeyValues.whole(b, mask, window(i), options(), null));
@@ -124,7 +132,8 @@ public final class Llama implements LanguageModel {
     }
 
     private Value heads(Weights w, String name, Value x, int batch, int heads) {
-        Value rows = w.linear(name, x, heads * config.headWidth(), config.variant().queryBias());
+        Value rows =
+                w.linear(name, x, heads * config.headWidth(), config.variant().queryBias());
         return w.b().reshape(rows, batch, x.shape().dim(0) / batch, heads, config.headWidth());
     }
 

@@ -31,8 +31,7 @@ public record LlamaConfig(
                     + " key heads; choose a divisor");
         }
         if (rope.width() > headWidth) {
-            throw new IngotException(
-                    "llama: " + rope.width() + " channels are to turn, a head has " + headWidth);
+            throw new IngotException("llama: " + rope.width() + " channels are to turn, a head has " + headWidth);
         }
         if (!(epsilon > 0) || !(deviation >= 0)) {
             throw new IngotException(
@@ -60,12 +59,12 @@ public record LlamaConfig(
             boolean gemma,
             int experts,
             int chosen) {
-        public static final Variant LLAMA =
-                new Variant(false, false, false, false, 0, 0, Activation.SILU, false, 0, 0);
+        public static final Variant LLAMA = new Variant(false, false, false, false, 0, 0, Activation.SILU, false, 0, 0);
 
         public Variant {
             if (window < 0 || windowFrom < 0) {
-                throw new IngotException("llama: a window is not negative, got " + window + " from layer " + windowFrom);
+                throw new IngotException(
+                        "llama: a window is not negative, got " + window + " from layer " + windowFrom);
             }
             if (experts < 0 || (experts > 0 && (chosen < 1 || chosen > experts))) {
                 throw new IngotException(
@@ -74,8 +73,7 @@ public record LlamaConfig(
         }
 
         public Variant withBiases(boolean query, boolean output, boolean mlp) {
-            return new Variant(
-                    query, output, mlp, headNorms, window, windowFrom, activation, gemma, experts, chosen);
+            return new Variant(query, output, mlp, headNorms, window, windowFrom, activation, gemma, experts, chosen);
         }
 
         public Variant withHeadNorms() {
@@ -100,16 +98,7 @@ public record LlamaConfig(
 
         public Variant withExperts(int count, int perToken) {
             return new Variant(
-                    queryBias,
-                    outputBias,
-                    mlpBias,
-                    headNorms,
-                    window,
-                    windowFrom,
-                    activation,
-                    gemma,
-                    count,
-                    perToken);
+                    queryBias, outputBias, mlpBias, headNorms, window, windowFrom, activation, gemma, count, perToken);
         }
     }
 }

@@ -42,8 +42,8 @@ public record Rope(int width, double base, Scaling scaling) {
         public Llama3 {
             positive("llama3", factor, low, high, context);
             if (low >= high) {
-                throw new IngotException("rope: llama3 expected low_freq_factor below high_freq_factor, got " + low
-                        + " and " + high);
+                throw new IngotException(
+                        "rope: llama3 expected low_freq_factor below high_freq_factor, got " + low + " and " + high);
             }
         }
     }
@@ -74,7 +74,9 @@ public record Rope(int width, double base, Scaling scaling) {
         Value cos = b.unary(UnaryKind.COS, angle);
         Value sin = b.unary(UnaryKind.SIN, angle);
         double magnitude = scaling instanceof Yarn yarn ? yarn.magnitude() : 1;
-        return magnitude == 1 ? new Angles(cos, sin) : new Angles(b.multiply(cos, magnitude), b.multiply(sin, magnitude));
+        return magnitude == 1
+                ? new Angles(cos, sin)
+                : new Angles(b.multiply(cos, magnitude), b.multiply(sin, magnitude));
     }
 
     /// Turns x [batch, time, heads, head width]: (x₁, x₂) → (x₁ cos − x₂ sin, x₂ cos + x₁ sin).
@@ -83,16 +85,14 @@ public record Rope(int width, double base, Scaling scaling) {
         int width = x.shape().dim(3);
         List<Value> parts = width == 2 * half
                 ? Layers.split(b, x, 2, 3)
-                : List.of(
-                        b.slice(x, 3, 0, half), b.slice(x, 3, half, 2 * half), b.slice(x, 3, 2 * half, width));
+                : List.of(b.slice(x, 3, 0, half), b.slice(x, 3, half, 2 * half), b.slice(x, 3, 2 * half, width));
         Value first = parts.get(0);
         Value second = parts.get(1);
         Value cos = b.broadcast(angles.cos(), first.shape(), List.of(1, 3));
         Value sin = b.broadcast(angles.sin(), first.shape(), List.of(1, 3));
         Value turned = b.subtract(b.multiply(first, cos), b.multiply(second, sin));
         Value other = b.add(b.multiply(second, cos), b.multiply(first, sin));
-        return b.concatenate(
-                width == 2 * half ? List.of(turned, other) : List.of(turned, other, parts.get(2)), 3);
+        return b.concatenate(width == 2 * half ? List.of(turned, other) : List.of(turned, other, parts.get(2)), 3);
     }
 
     /// Radians per position of each pair.

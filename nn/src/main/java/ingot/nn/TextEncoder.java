@@ -42,7 +42,11 @@ public interface TextEncoder extends Network {
 
     /// A batch of texts: tokens I32 [batch, time]; `mask` BOOL says which are no padding (null: all), `types` I32 which
     /// kind each is (null: 0); `random` null: no dropout.
-    record Text(Value tokens, @Nullable Value mask, @Nullable Value types, @Nullable Randomness random) {
+    record Text(
+            Value tokens,
+            @Nullable Value mask,
+            @Nullable Value types,
+            @Nullable Randomness random) {
         public int batch() {
             return tokens.shape().dim(0);
         }
@@ -52,7 +56,8 @@ public interface TextEncoder extends Network {
         }
 
         /// Which keys may be seen, for attention.
-        @Nullable Value seen(GraphBuilder b) {
+        @Nullable
+        Value seen(GraphBuilder b) {
             return mask == null ? null : b.reshape(mask, batch(), 1, 1, time());
         }
     }
@@ -104,8 +109,8 @@ public interface TextEncoder extends Network {
 
     private Text inputs(GraphBuilder builder, int batch, int time, @Nullable Randomness random) {
         if (time > context()) {
-            throw new IngotException("encoder: " + time + " tokens, the model has positions for " + context()
-                    + "; cut the text");
+            throw new IngotException(
+                    "encoder: " + time + " tokens, the model has positions for " + context() + "; cut the text");
         }
         Value tokens = builder.input("tokens", Type.i32(batch, time));
         Value mask = builder.input("mask", Type.bool(batch, time));

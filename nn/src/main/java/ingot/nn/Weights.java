@@ -35,12 +35,12 @@ record Weights(GraphBuilder b, String prefix) {
     Value layerNorm(String name, Value x, double epsilon) {
         int width = x.shape().dim(-1);
         return b.scope(
-                name,
-                () -> Norms.layerNorm(b, x, of(name + ".weight", width), of(name + ".bias", width), epsilon));
+                name, () -> Norms.layerNorm(b, x, of(name + ".weight", width), of(name + ".bias", width), epsilon));
     }
 
     Value rmsNorm(String name, Value x, double epsilon) {
-        return b.scope(name, () -> Norms.rmsNorm(b, x, of(name + ".weight", x.shape().dim(-1)), epsilon));
+        return b.scope(
+                name, () -> Norms.rmsNorm(b, x, of(name + ".weight", x.shape().dim(-1)), epsilon));
     }
 
     /// Rows of `name.weight` [size, width].

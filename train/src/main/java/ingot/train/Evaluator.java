@@ -45,7 +45,8 @@ public final class Evaluator implements AutoCloseable {
         executor = idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), idle.options()), backend);
     }
 
-    /// Measures the model of a folder: a run folder, or any Hugging Face folder of a causal language model with a byte-level tokenizer.
+    /// Measures the model of a folder: a run folder, or any Hugging Face folder of a causal language model with a
+    /// byte-level tokenizer.
     ///
     /// `source` is a corpus like `data.corpus`, with the globs `include`; if it is empty, the folder is a run and its
     /// own held-out text is taken. Phases and progress go to `callback`, whose `stop` ends early with what is done.

@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import ingot.compiler.Backend;
-import ingot.ir.IngotException;
 import ingot.formats.HuggingFace;
+import ingot.ir.IngotException;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
 import ingot.nn.Mlp;

@@ -34,7 +34,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 
-/// Training and decoding of Hugging Face folders against PyTorch in float64: ten steps on one batch, some of it padding.
+/// Training and decoding of Hugging Face folders against PyTorch in float64: ten steps on one batch, some of it
+/// padding.
 class ReferenceTest {
     /// fp32 round-off of ten steps; PyTorch's own float32 is off by up to 2e-6.
     private static final double LOSS_TOLERANCE = 1e-5;
@@ -201,7 +202,8 @@ class ReferenceTest {
         Value distance = b.subtract(hidden, b.input("target_hidden", hidden.type()));
         Value real = b.broadcast(b.convert(inputs.get(1), DType.F32), hidden.shape(), List.of(0, 1));
         Value perRow = b.sum(b.multiply(b.multiply(distance, distance), real), 1, 2); // [rows]
-        Value pooled = b.subtract(results.get(1), b.input("target_pooled", results.get(1).type()));
+        Value pooled = b.subtract(
+                results.get(1), b.input("target_pooled", results.get(1).type()));
         Value both = b.add(b.multiply(perRow, scale), b.multiply(b.sum(b.multiply(pooled, pooled), 1), 1.0 / 64));
         b.output("loss", b.sum(both, 0));
         return b.build();
@@ -221,8 +223,7 @@ class ReferenceTest {
         Shape shape = labels.shape();
         Tensor next = Tensor.zeros(new Type(DType.I32, shape));
         for (int i = 0; i < shape.elements(); i++) {
-            next.setLong(
-                    i, i % shape.dim(1) + 1 < shape.dim(1) ? labels.getLong(i + 1L) : CrossEntropy.IGNORED);
+            next.setLong(i, i % shape.dim(1) + 1 < shape.dim(1) ? labels.getLong(i + 1L) : CrossEntropy.IGNORED);
         }
         return next;
     }
