@@ -246,13 +246,15 @@ final class Pickle {
     }
 
     private @Nullable Object pop() {
-        if (stack.isEmpty()) {
-            throw wrong("takes from an empty stack at byte " + (in.position() - 1), null);
-        }
-        return stack.removeLast();
+        Object top = top();
+        stack.removeLast();
+        return top;
     }
 
     private @Nullable Object top() {
+        if (stack.isEmpty()) {
+            throw wrong("takes from an empty stack at byte " + (in.position() - 1), null);
+        }
         return stack.getLast();
     }
 

@@ -110,8 +110,7 @@ record TorchGlobals(Path path, String folder) implements Pickle.Globals {
                 if (!(size.get(i) instanceof Long dim && stride.get(i) instanceof Long step)
                         || dim < 0
                         || dim > Integer.MAX_VALUE
-                        || step < 0
-                        || step > storage.elements()) {
+                        || step < 0) {
                     throw new IngotException(path + ": its pickle has a tensor of the sizes " + shown(size)
                             + " and strides " + shown(stride) + " in a storage of " + storage.elements() + " elements");
                 }
