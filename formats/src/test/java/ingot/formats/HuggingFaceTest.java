@@ -202,7 +202,9 @@ class HuggingFaceTest {
             try (HuggingFace opened = HuggingFace.open(folder)) {
                 assertThat(opened.encoder().head()).isEqualTo(Head.NONE);
                 Map<String, Tensor> read = ReferenceTest.weights(opened.weights());
-                assertThat(read).containsKey("embeddings.word_embeddings.weight").hasSize(21);
+                assertThat(read)
+                        .containsKey("embeddings.word_embeddings.weight")
+                        .hasSize(21);
                 assertThat(((Bert) opened.model()).config().pooler()).isFalse();
             }
         }
@@ -217,7 +219,8 @@ class HuggingFaceTest {
                     .hasSize(23);
         }
         config(BERT.replace("BertModel", "BertForTokenClassification").replace("\"vocab_size\"", """
-            "id2label": {"0": "O", "1": "B-PER", "2": "I-PER"}, "vocab_size\""""));
+            "id2label": {"0": "O", "1": "B-PER", "2": "I-PER"}, "vocab_size\"\
+            """));
         fails("(bert): 2 missing: classifier.weight f32[3, 8], classifier.bias f32[3]; 2 unexpected: bert.pooler.");
     }
 
@@ -252,29 +255,35 @@ class HuggingFaceTest {
         add("model.layers.1.mlp.up_proj.weight", 6, 8);
         add("model.layers.0.self_attn.rotary_emb.inv_freq", 2);
         write("model.safetensors", tensors);
-        fails(
-                "the weights do not fit config.json (llama): 2 missing: model.norm.weight f32[8], lm_head.weight"
-                        + " f32[11, 8]; 2 of another type: model.layers.0.self_attn.q_proj.weight is i64[8, 8] where"
-                        + " config.json makes it f32[8, 8], model.layers.0.mlp.up_proj.weight is f32[7, 8] where"
-                        + " config.json makes it f32[6, 8]; 1 unexpected: model.layers.1.mlp.up_proj.weight");
+        fails("the weights do not fit config.json (llama): 2 missing: model.norm.weight f32[8], lm_head.weight"
+                + " f32[11, 8]; 2 of another type: model.layers.0.self_attn.q_proj.weight is i64[8, 8] where"
+                + " config.json makes it f32[8, 8], model.layers.0.mlp.up_proj.weight is f32[7, 8] where"
+                + " config.json makes it f32[6, 8]; 1 unexpected: model.layers.1.mlp.up_proj.weight");
     }
 
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {
-                "\"llama\" | \"lama\" | model_type 'lama' is not known; did you mean llama; supported: bert, distilbert",
+                "\"llama\" | \"lama\" | model_type 'lama' is not known; did you mean llama; supported: bert,"
+                        + " distilbert",
                 "\"llama\" | \"whisper\" | model_type 'whisper' is not known; supported: bert, distilbert",
                 "\"llama\" | 7 | config.json: model_type expected a text, got 7",
                 "\"hidden_size\": 8, | '' | hidden_size expected a whole number from 1 to 67108864, got nothing",
-                "\"hidden_size\": 8 | \"hidden_size\": \"8\" | hidden_size expected a whole number from 1 to 67108864, got \"8\"",
-                "\"hidden_size\": 8 | \"hidden_size\": -8 | hidden_size expected a whole number from 1 to 67108864, got -8",
+                "\"hidden_size\": 8 | \"hidden_size\": \"8\" | hidden_size expected a whole number from 1 to 67108864,"
+                        + " got \"8\"",
+                "\"hidden_size\": 8 | \"hidden_size\": -8 | hidden_size expected a whole number from 1 to 67108864,"
+                        + " got -8",
                 "\"hidden_size\": 8 | \"hidden_size\": 99999999999 | hidden_size expected a whole number",
                 "\"hidden_size\": 8 | \"hidden_size\": 67108864 | model.embed_tokens.weight is f32[11, 8] where",
-                "\"num_hidden_layers\": 1 | \"num_hidden_layers\": 16000000 | num_hidden_layers is 16000000, but there are only 12",
-                "\"num_attention_heads\": 2 | \"num_attention_heads\": 3 | hidden_size 8 does not divide into num_attention_heads 3",
-                "\"vocab_size\" | \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}, \"vocab_size\" | rope_scaling.type is \"dynamic\"; supported: default, linear, llama3, yarn",
-                "\"vocab_size\" | \"rope_scaling\": {\"type\": \"linear\"}, \"vocab_size\" | rope_scaling.factor expected a number, got nothing",
+                "\"num_hidden_layers\": 1 | \"num_hidden_layers\": 16000000 | num_hidden_layers is 16000000, but there"
+                        + " are only 12",
+                "\"num_attention_heads\": 2 | \"num_attention_heads\": 3 | hidden_size 8 does not divide into"
+                        + " num_attention_heads 3",
+                "\"vocab_size\" | \"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 2}, \"vocab_size\" |"
+                        + " rope_scaling.type is \"dynamic\"; supported: default, linear, llama3, yarn",
+                "\"vocab_size\" | \"rope_scaling\": {\"type\": \"linear\"}, \"vocab_size\" | rope_scaling.factor"
+                        + " expected a number, got nothing",
                 "\"vocab_size\" | \"rope_scaling\": 3, \"vocab_size\" | rope_scaling expected an object, got 3",
                 "\"vocab_size\" | \"hidden_act\": \"mish\", \"vocab_size\" | hidden_act is \"mish\"; supported: gelu,",
                 "{\"model_type\" | [\"model_type\" | config.json: not valid JSON"
@@ -288,7 +297,8 @@ class HuggingFaceTest {
     void ropeOfNewerFiles() throws IOException {
         config(LLAMA.replace("\"vocab_size\"", """
             "rope_parameters": {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8, "low_freq_factor": 1,
-            "high_freq_factor": 4, "original_max_position_embeddings": 8}, "vocab_size\""""));
+            "high_freq_factor": 4, "original_max_position_embeddings": 8}, "vocab_size\"\
+            """));
         try (HuggingFace opened = HuggingFace.open(folder)) {
             Rope rope = ((Llama) opened.model()).config().rope();
             assertThat(rope).isEqualTo(new Rope(4, 5e5, new Rope.Llama3(8, 1, 4, 8)));

@@ -28,7 +28,8 @@ class ReaderFuzzTest {
             whole = in.readAllBytes();
         }
         byte[] pickle;
-        try (ZipFile zip = new ZipFile(Files.write(folder.resolve("whole.pt"), whole).toFile())) {
+        try (ZipFile zip =
+                new ZipFile(Files.write(folder.resolve("whole.pt"), whole).toFile())) {
             pickle = zip.getInputStream(zip.getEntry("state-dict/data.pkl")).readAllBytes();
         }
         SplittableRandom random = new SplittableRandom(1);
@@ -48,7 +49,9 @@ class ReaderFuzzTest {
                         try (StateDict dict = StateDict.open(file)) {
                             dict.types().forEach((name, type) -> {
                                 if (type.bytes() < 1 << 16) {
-                                    dict.read(name, java.lang.foreign.MemorySegment.ofArray(new byte[(int) type.bytes()]));
+                                    dict.read(
+                                            name,
+                                            java.lang.foreign.MemorySegment.ofArray(new byte[(int) type.bytes()]));
                                 }
                             });
                         }
@@ -93,7 +96,8 @@ class ReaderFuzzTest {
     }
 
     private static byte[] damaged(byte[] bytes, SplittableRandom random) {
-        byte[] copy = random.nextInt(4) == 0 ? java.util.Arrays.copyOf(bytes, random.nextInt(bytes.length)) : bytes.clone();
+        byte[] copy =
+                random.nextInt(4) == 0 ? java.util.Arrays.copyOf(bytes, random.nextInt(bytes.length)) : bytes.clone();
         for (int i = 0; copy.length > 0 && i <= random.nextInt(4); i++) {
             copy[random.nextInt(copy.length)] = (byte) random.nextInt(256);
         }
@@ -105,7 +109,17 @@ class ReaderFuzzTest {
         String text = new String(bytes, StandardCharsets.UTF_8);
         int from = random.nextInt(text.length());
         int to = Math.min(text.length(), from + random.nextInt(12));
-        String[] pieces = {"", "-1", "null", "1e30", "\"x\"", "[]", "{}", "99999999999999999999", text.substring(from, to) + text.substring(from, to)};
+        String[] pieces = {
+            "",
+            "-1",
+            "null",
+            "1e30",
+            "\"x\"",
+            "[]",
+            "{}",
+            "99999999999999999999",
+            text.substring(from, to) + text.substring(from, to)
+        };
         String damaged = random.nextBoolean()
                 ? text.substring(0, from) + pieces[random.nextInt(pieces.length)] + text.substring(to)
                 : text.replaceFirst(

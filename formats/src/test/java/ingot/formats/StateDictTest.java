@@ -157,7 +157,8 @@ class StateDictTest {
         refusedPickle(tensor + "K\u0000(K\u0002K\u0002t(K\u0001tNNtRs.", "is not (storage, offset, sizes, strides)");
         refusedPickle(tensor + "K\u0000(J\u00ff\u00ff\u00ff\u00fft(K\u0001tNNtRs.", "tensor of the sizes [-1]");
         refusedPickle(
-                tensor + "K\u0000(J\u0000\u0000\u0000\u007fJ\u0000\u0000\u0000\u007fJ\u0000\u0000\u0000\u007ft(K\u0000K\u0000K\u0000tNNtRs.",
+                tensor
+                        + "K\u0000(J\u0000\u0000\u0000\u007fJ\u0000\u0000\u0000\u007fJ\u0000\u0000\u0000\u007ft(K\u0000K\u0000K\u0000tNNtRs.",
                 "has a wrong operand");
     }
 

@@ -8,10 +8,11 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// GPT-NeoX (Black et al. 2022; Pythia): part of each head turns, queries, keys and values are one matrix, head by head,
-/// and attention and feed-forward layer may be added at once.
+/// GPT-NeoX (Black et al. 2022; Pythia): part of each head turns, queries, keys and values are one matrix, head by
+/// head, and attention and feed-forward layer may be added at once.
 ///
-/// Parameters have the names of Hugging Face's `GPTNeoXForCausalLM`. Inside, activations are rows [batch · time, width].
+/// Parameters have the names of Hugging Face's `GPTNeoXForCausalLM`. Inside, activations are rows [batch · time,
+/// width].
 public final class GptNeoX implements LanguageModel {
     private static final String PREFIX = "gpt_neox.";
 
@@ -66,7 +67,13 @@ public final class GptNeoX implements LanguageModel {
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             Mixer mixer = KeyValues.cached(
-                    b, position, caches.get(2 * i), caches.get(2 * i + 1), 0, options().scale(), rows);
+                    b,
+                    position,
+                    caches.get(2 * i),
+                    caches.get(2 * i + 1),
+                    0,
+                    options().scale(),
+                    rows);
             x = block(b, i, x, batch, angles, mixer);
         }
         Value one = norm(b, CausalHead.last(b, x, batch, last)); // [batch, width]
@@ -75,7 +82,8 @@ public final class GptNeoX implements LanguageModel {
 
     private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask) {
         CausalHead.check("gpt-neox", tokens, null, config.context());
-        Rope.Angles angles = config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
+        Rope.Angles angles =
+                config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             x = block(b, i, x, tokens.shape().dim(0), angles, KeyValues.whole(b, mask, 0, options(), null));
@@ -94,8 +102,7 @@ public final class GptNeoX implements LanguageModel {
             Value y = config.parallel() ? x : b.add(attended, x);
             Value second = w.layerNorm("post_attention_layernorm", y, config.epsilon());
             Value fed = w.within("mlp", at -> {
-                Value inner =
-                        config.activation().apply(b, at.linear("dense_h_to_4h", second, config.inner(), true));
+                Value inner = config.activation().apply(b, at.linear("dense_h_to_4h", second, config.inner(), true));
                 return at.linear("dense_4h_to_h", inner, config.width(), true);
             });
             return config.parallel() ? b.add(b.add(fed, attended), x) : b.add(fed, y);
@@ -107,8 +114,8 @@ public final class GptNeoX implements LanguageModel {
         Value rows = w.linear("query_key_value", x, 3 * config.width(), config.bias());
         Value perHead = b.reshape(rows, batch, -1, config.heads(), 3 * config.headWidth());
         List<Value> parts = Layers.split(b, perHead, 3, 3);
-        Value mixed = mixer.mix(
-                Rope.rotate(b, parts.get(0), angles), Rope.rotate(b, parts.get(1), angles), parts.get(2));
+        Value mixed =
+                mixer.mix(Rope.rotate(b, parts.get(0), angles), Rope.rotate(b, parts.get(1), angles), parts.get(2));
         return w.linear("dense", b.reshape(mixed, x.shape()), config.width(), config.bias());
     }
 

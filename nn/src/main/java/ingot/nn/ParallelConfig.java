@@ -33,12 +33,11 @@ public record ParallelConfig(
                     + ", inner " + inner);
         }
         if (width % heads != 0 || heads % keyHeads != 0) {
-            throw new IngotException("decoder: width " + width + " must divide into " + heads + " heads, and those into "
-                    + keyHeads + " groups");
+            throw new IngotException("decoder: width " + width + " must divide into " + heads
+                    + " heads, and those into " + keyHeads + " groups");
         }
         if (rope.width() > width / heads) {
-            throw new IngotException(
-                    "decoder: " + rope.width() + " channels are to turn, a head has " + width / heads);
+            throw new IngotException("decoder: " + rope.width() + " channels are to turn, a head has " + width / heads);
         }
         if (!(epsilon > 0) || !(deviation >= 0)) {
             throw new IngotException("decoder: epsilon must be positive and deviation not negative, got " + epsilon

@@ -66,7 +66,13 @@ public final class Phi implements LanguageModel {
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             Mixer mixer = KeyValues.cached(
-                    b, position, caches.get(2 * i), caches.get(2 * i + 1), 0, options().scale(), rows);
+                    b,
+                    position,
+                    caches.get(2 * i),
+                    caches.get(2 * i + 1),
+                    0,
+                    options().scale(),
+                    rows);
             x = block(b, i, x, batch, angles, mixer);
         }
         Value one = norm(b, CausalHead.last(b, x, batch, last)); // [batch, width]
@@ -75,7 +81,8 @@ public final class Phi implements LanguageModel {
 
     private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask) {
         CausalHead.check("phi", tokens, null, config.context());
-        Rope.Angles angles = config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
+        Rope.Angles angles =
+                config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
         Value x = embedded(b, tokens);
         for (int i = 0; i < config.layers(); i++) {
             x = block(b, i, x, tokens.shape().dim(0), angles, KeyValues.whole(b, mask, 0, options(), null));
@@ -113,8 +120,7 @@ public final class Phi implements LanguageModel {
     }
 
     private Value heads(Weights w, String name, Value x, int batch, int heads) {
-        return w.b().reshape(
-                w.linear(name, x, heads * config.headWidth(), true), batch, -1, heads, config.headWidth());
+        return w.b().reshape(w.linear(name, x, heads * config.headWidth(), true), batch, -1, heads, config.headWidth());
     }
 
     private Value norm(GraphBuilder b, Value x) {

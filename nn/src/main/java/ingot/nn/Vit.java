@@ -66,8 +66,7 @@ public final class Vit implements ImageClassifier {
     public Value pooled(GraphBuilder b, Value hidden) {
         Value first = b.reshape(b.slice(hidden, 1, 0, 1), hidden.shape().dim(0), config.width());
         return config.pooler()
-                ? body(b)
-                        .within("pooler", w -> b.unary(UnaryKind.TANH, w.linear("dense", first, config.width(), true)))
+                ? body(b).within("pooler", w -> b.unary(UnaryKind.TANH, w.linear("dense", first, config.width(), true)))
                 : first;
     }
 

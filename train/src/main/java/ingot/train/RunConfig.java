@@ -56,13 +56,7 @@ public record RunConfig(
     /// A GPT-2 shaped language model. `context` is the sequence length of training. `base` is a safetensors file, or a
     /// folder with one or with shards, that has the first values of all weights; empty: `train.seed` decides them.
     public record ModelConfig(
-            int layers,
-            int width,
-            int heads,
-            int context,
-            double dropout,
-            Activation activation,
-            String base) {
+            int layers, int width, int heads, int context, double dropout, Activation activation, String base) {
         public ModelConfig {
             require(layers >= 1, "model.layers expected at least 1, got " + layers);
             require(width >= 1, "model.width expected at least 1, got " + width);
