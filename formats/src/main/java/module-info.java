@@ -2,8 +2,7 @@
 module ingot.formats {
     requires transitive ingot.ir;
     requires transitive ingot.nn;
-    requires transitive ingot.store;
-    requires ingot.data;
+    requires ingot.store;
     requires tools.jackson.databind;
     requires static transitive org.jspecify;
 

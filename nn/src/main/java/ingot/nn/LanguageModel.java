@@ -14,7 +14,9 @@ import org.jspecify.annotations.Nullable;
 ///
 /// The builder methods declare the weights they use under the parameters' names; the graph methods name the inputs and
 /// outputs as documented.
-public interface LanguageModel extends Network {
+public interface LanguageModel {
+    List<Parameter> parameters();
+
     int vocabulary();
 
     /// Most tokens one sequence can have.

@@ -31,9 +31,8 @@ final class Decoder implements AutoCloseable {
     private final Executor single;
     private int position;
 
-    /// A sequence of at most `capacity` tokens; a token costs attention over all of them.
-    Decoder(LanguageModel model, int capacity, Backend backend, WeightStore store) {
-        this.capacity = capacity;
+    Decoder(LanguageModel model, Backend backend, WeightStore store) {
+        capacity = model.context();
         vocabulary = model.vocabulary();
         chunk = Math.min(CHUNK, capacity);
         Set<String> bound = new HashSet<>();

@@ -1,17 +1,15 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.data.TextTokenizer;
+import ingot.data.TextStream;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Set;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /// Continues texts with a trained model.
 ///
-/// Keys and values of the past are kept, so every further token costs one token's work. When the context is full, the
-/// newer half of it is read again from position 0 and the text goes on.
+/// Keys and values of the past are kept, so every further token costs one token's work. The context of a GPT-2 has
+/// fixed positions: when it is full, the newer half of it is read again from position 0 and the text goes on.
 ///
 /// ```java
 /// try (var generator = TextGenerator.open(Path.of("runs/quickstart"), backend)) {
@@ -19,12 +17,8 @@ import org.jspecify.annotations.Nullable;
 /// }
 /// ```
 public final class TextGenerator implements AutoCloseable {
-    private static final int CAPACITY_STEP = 256;
-
     private final ModelFolder folder;
-    private final TextTokenizer tokenizer;
-    private final Backend backend;
-    private @Nullable Decoder last;
+    private final Decoder decoder;
 
     /// What a generation did.
     ///
@@ -41,25 +35,16 @@ public final class TextGenerator implements AutoCloseable {
         }
     }
 
-    private TextGenerator(ModelFolder folder, TextTokenizer tokenizer, Backend backend) {
+    private TextGenerator(ModelFolder folder, Decoder decoder) {
         this.folder = folder;
-        this.tokenizer = tokenizer;
-        this.backend = backend;
+        this.decoder = decoder;
     }
 
-    /// Opens a run folder or any Hugging Face folder of a causal language model: config.json, model.safetensors,
-    /// tokenizer.json.
+    /// Opens a run folder or any Hugging Face GPT-2 folder: config.json, model.safetensors, tokenizer.json.
     public static TextGenerator open(Path folder, Backend backend) {
         ModelFolder opened = ModelFolder.open(folder);
         try {
-            TextTokenizer tokenizer = TextTokenizer.open(folder);
-            try {
-                opened.load(tokenizer.vocabularySize());
-                return new TextGenerator(opened, tokenizer, backend);
-            } catch (RuntimeException e) {
-                tokenizer.close();
-                throw e;
-            }
+            return new TextGenerator(opened, new Decoder(opened.model(), backend, opened.store()));
         } catch (RuntimeException e) {
             opened.close();
             throw e;
@@ -68,20 +53,7 @@ public final class TextGenerator implements AutoCloseable {
 
     /// Most tokens the model sees at once.
     public int context() {
-        return folder.model().context();
-    }
-
-    /// A decoder for `tokens` tokens, or for the context if that is less: the last one if it is long enough.
-    private Decoder decoder(long tokens) {
-        int needed = (int) Math.min(context(), (tokens + CAPACITY_STEP - 1) / CAPACITY_STEP * CAPACITY_STEP);
-        if (last != null && last.capacity() >= needed) {
-            return last;
-        }
-        if (last != null) {
-            last.close();
-        }
-        last = new Decoder(folder.model(), needed, backend, folder.store());
-        return last;
+        return decoder.capacity();
     }
 
     /// Continues `prompt`; pieces of text go to `out` as soon as they are complete characters.
@@ -89,24 +61,23 @@ public final class TextGenerator implements AutoCloseable {
     /// Of a prompt longer than the context the end is read. An empty prompt begins a new document.
     public Generation generate(String prompt, Sampling sampling, Consumer<String> out) {
         long start = System.nanoTime();
-        int[] all = tokenizer.encode(prompt).ids();
-        Set<Integer> ends = folder.files().endTokens();
+        int[] all = folder.tokenizer().encode(prompt);
+        int end = folder.tokenizer().endOfText();
         int[] history = new int[Math.addExact(Math.max(1, all.length), sampling.maxTokens())];
-        history[0] = ends.isEmpty() ? 0 : ends.iterator().next();
+        history[0] = end;
         System.arraycopy(all, 0, history, 0, all.length);
         int length = Math.max(1, all.length);
-        Decoder decoder = decoder(history.length);
         int dropped = Math.max(0, length - decoder.capacity());
         decoder.reset();
         float[] logits = decoder.append(Arrays.copyOfRange(history, dropped, length));
         long prompted = System.nanoTime();
-        TextTokenizer.Pieces text = tokenizer.pieces();
-        int known = tokenizer.vocabularySize();
+        TextStream text = folder.tokenizer().stream();
+        int known = folder.tokenizer().vocabularySize();
         int count = 0;
         boolean ended = false;
         while (count < sampling.maxTokens()) {
             int token = sampling.choose(known < logits.length ? Arrays.copyOf(logits, known) : logits, count);
-            if (ends.contains(token)) {
+            if (token == end) {
                 ended = true;
                 break;
             }
@@ -114,7 +85,7 @@ public final class TextGenerator implements AutoCloseable {
             count++;
             say(out, text.next(token));
             if (count < sampling.maxTokens()) {
-                logits = follow(decoder, history, length);
+                logits = follow(history, length);
             }
         }
         say(out, text.end());
@@ -128,7 +99,7 @@ public final class TextGenerator implements AutoCloseable {
     }
 
     /// The logits after the last of `length` tokens, of which the decoder has seen all but that one.
-    private static float[] follow(Decoder decoder, int[] history, int length) {
+    private float[] follow(int[] history, int length) {
         if (decoder.position() < decoder.capacity()) {
             return decoder.append(history[length - 1]);
         }
@@ -145,10 +116,7 @@ public final class TextGenerator implements AutoCloseable {
 
     @Override
     public void close() {
-        if (last != null) {
-            last.close();
-        }
-        tokenizer.close();
+        decoder.close();
         folder.close();
     }
 }
