@@ -2,7 +2,8 @@
 module ingot.formats {
     requires transitive ingot.ir;
     requires transitive ingot.nn;
-    requires ingot.store;
+    requires transitive ingot.store;
+    requires ingot.data;
     requires tools.jackson.databind;
     requires static transitive org.jspecify;
 

@@ -6,6 +6,7 @@ module ingot.train {
     requires ingot.compiler;
     requires ingot.cpu;
     requires ingot.store;
+    requires ingot.formats;
     requires ingot.runtime;
     requires ingot.data;
     requires tools.jackson.databind;

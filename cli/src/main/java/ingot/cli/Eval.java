@@ -28,7 +28,10 @@ import picocli.CommandLine.Parameters;
 final class Eval implements Callable<Integer> {
     private final Screen screen;
 
-    @Parameters(index = "0", paramLabel = "RUN", description = "A run folder, or any Hugging Face GPT-2 folder.")
+    @Parameters(
+            index = "0",
+            paramLabel = "RUN",
+            description = "A run folder, or any Hugging Face folder of a causal language model.")
     private String run = "";
 
     @Option(

@@ -29,7 +29,7 @@ final class Generate implements Callable<Integer> {
             index = "0",
             paramLabel = "RUN",
             showDefaultValue = Visibility.NEVER,
-            description = "A run folder, or any Hugging Face GPT-2 folder.")
+            description = "A run folder, or any Hugging Face folder of a causal language model.")
     private String run = "";
 
     @Option(
@@ -86,9 +86,10 @@ final class Generate implements Callable<Integer> {
             throw new IngotException(
                     run + ": no such folder; expected the folder of a run, which `ingot train` prints");
         }
-        if (!Files.exists(folder.resolve("model.safetensors"))) {
-            throw new IngotException(run + ": no model in it (model.safetensors); expected the folder of a run that"
-                    + " has written a checkpoint, or a Hugging Face GPT-2 folder");
+        if (!Files.exists(folder.resolve("config.json"))) {
+            throw new IngotException(
+                    run + ": no model in it (config.json, model.safetensors); expected the folder of a run that"
+                            + " has written a checkpoint, or a Hugging Face folder of a language model");
         }
         return folder;
     }

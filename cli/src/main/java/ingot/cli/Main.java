@@ -55,7 +55,6 @@ import picocli.CommandLine.ParameterException;
             Plan.class,
             Store.class,
             Export.class,
-            Import.class,
             Doctor.class,
             HelpCommand.class
         })

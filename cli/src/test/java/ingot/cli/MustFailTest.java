@@ -60,7 +60,7 @@ class MustFailTest {
         byte[] model = Files.readAllBytes(cut.resolve("model.safetensors"));
         Files.write(cut.resolve("model.safetensors"), Arrays.copyOf(model, model.length - 100));
         Files.writeString(copy("garbled").resolve("config.json"), "{ this is not");
-        Files.writeString(copy("bert").resolve("config.json"), "{\"model_type\": \"bert\"}");
+        Files.writeString(copy("bert").resolve("config.json"), "{\"model_type\": \"berta\"}");
         Path wide = copy("wide");
         Files.writeString(
                 wide.resolve("config.json"),

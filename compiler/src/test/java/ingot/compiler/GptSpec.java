@@ -4,6 +4,7 @@ import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
 import ingot.ir.Type;
 import ingot.ir.Value;
+import ingot.nn.Activation;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
 import ingot.nn.Mlp;
@@ -59,7 +60,6 @@ final class GptSpec {
     }
 
     static GptConfig small(int layers, double dropout) {
-        return new GptConfig(
-                37, 8, 16, layers, 2, 32, dropout, dropout, dropout, 1e-5, GptConfig.Activation.GELU_TANH, 0.2);
+        return new GptConfig(37, 8, 16, layers, 2, 32, dropout, dropout, dropout, 1e-5, Activation.GELU_TANH, 0.2);
     }
 }

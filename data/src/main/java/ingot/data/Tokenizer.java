@@ -21,6 +21,10 @@ import tools.jackson.databind.json.JsonMapper;
 /// Encoding is done by Hugging Face tokenizers through DJL, so ids are those every other user of the file gets.
 /// Decoding concatenates the bytes of the tokens. May be used by several threads at once.
 public final class Tokenizer implements AutoCloseable {
+    /// Nothing is added, cut or filled up.
+    private static final Map<String, String> WHOLE =
+            Map.of("addSpecialTokens", "false", "truncation", "do_not_truncate", "padding", "false");
+
     private final Encoder encoder;
     private final Vocabulary vocabulary;
     private final String fingerprint;
@@ -53,14 +57,14 @@ public final class Tokenizer implements AutoCloseable {
             throw new IngotException(where + ": not valid JSON" + at + ": " + e.getOriginalMessage(), e);
         }
         var vocabulary = Vocabulary.of(where, root);
-        return new Tokenizer(new Encoder(library(where, content), vocabulary), vocabulary, sha256(content));
+        return new Tokenizer(new Encoder(library(where, content, WHOLE), vocabulary), vocabulary, sha256(content));
     }
 
-    private static HuggingFaceTokenizer library(String where, byte[] content) {
+    /// The library's own object for a tokenizer.json, with its options.
+    static HuggingFaceTokenizer library(String where, byte[] content, Map<String, String> options) {
         // The library reports its use to its makers and fetches GPU variants unless told to stay offline.
         if (System.getProperty("ai.djl.offline") == null) System.setProperty("ai.djl.offline", "true");
         if (System.getProperty("OPT_OUT_TRACKING") == null) System.setProperty("OPT_OUT_TRACKING", "true");
-        var options = Map.of("addSpecialTokens", "false", "truncation", "do_not_truncate", "padding", "false");
         try {
             return HuggingFaceTokenizer.newInstance(new ByteArrayInputStream(content), options);
         } catch (RuntimeException | IOException e) {

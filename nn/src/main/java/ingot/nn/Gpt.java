@@ -1,13 +1,10 @@
 package ingot.nn;
 
-import ingot.ir.DType;
 import ingot.ir.GraphBuilder;
-import ingot.ir.IngotException;
-import ingot.ir.Op.BinaryKind;
-import ingot.ir.Op.CompareKind;
 import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
+import ingot.nn.KeyValues.Mixer;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -78,36 +75,23 @@ public final class Gpt implements LanguageModel {
 
     @Override
     public Value loss(GraphBuilder b, Value tokens, Value targets, Value scale, @Nullable Randomness random) {
-        if (!targets.type().equals(tokens.type())) {
-            throw new IngotException(
-                    "gpt: targets expected " + tokens.type() + " like the tokens, got " + targets.type());
-        }
+        CausalHead.check("gpt", tokens, targets, config.context());
         Value hidden = hidden(b, tokens, null, random);
-        return b.scope("head", () -> {
-            Value losses = CrossEntropy.linearCrossEntropy(b, hidden, table(b), b.reshape(targets, -1)); // [rows]
-            return b.sum(b.multiply(losses, scale), 0);
-        });
+        return CausalHead.loss(b, hidden, table(b), null, targets, scale);
     }
 
     @Override
     public Value logits(GraphBuilder b, Value tokens, @Nullable Value mask) {
         int batch = tokens.shape().dim(0);
-        int time = tokens.shape().dim(1);
-        Value seen = mask == null ? null : b.reshape(mask, batch, 1, 1, time);
-        Value hidden = hidden(b, tokens, seen, null);
-        return b.scope(
-                "head",
-                () -> b.reshape(Layers.linearTransposed(b, hidden, table(b), null), batch, time, config.vocabulary()));
+        Value hidden = hidden(b, tokens, mask, null);
+        return b.reshape(CausalHead.logits(b, hidden, table(b), null), batch, -1, config.vocabulary());
     }
 
     /// The rows the head reads.
     private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask, @Nullable Randomness random) {
         int batch = tokens.shape().dim(0);
         int time = tokens.shape().dim(1);
-        if (time > config.context()) {
-            throw new IngotException("gpt: " + time + " tokens, the context holds " + config.context()
-                    + "; cut the sequence or raise the context");
-        }
+        CausalHead.check("gpt", tokens, null, config.context());
         Value x = b.scope("embedding", () -> {
             Value ofToken = Layers.embedding(b, table(b), b.reshape(tokens, -1)); // [rows, width]
             Value ofPosition = b.slice(positions(b), 0, 0, time); // [time, width]
@@ -118,15 +102,9 @@ public final class Gpt implements LanguageModel {
         Attention.Options options =
                 new Attention.Options(true, 1 / Math.sqrt(config.headWidth()), config.attentionDropout());
         for (int i = 0; i < config.layers(); i++) {
-            x = block(
-                    b, "h." + i, x, batch, random, (q, k, v) -> Attention.attention(b, q, k, v, mask, options, random));
+            x = block(b, "h." + i, x, batch, random, KeyValues.whole(b, mask, 0, options, random));
         }
         return norm(b, "ln_f", x);
-    }
-
-    private interface Mixer {
-        /// Queries, keys and values [batch, time, heads, head width] of the new tokens → what each query gathers.
-        Value mix(Value q, Value k, Value v);
     }
 
     private Value block(GraphBuilder b, String name, Value x, int batch, @Nullable Randomness random, Mixer attention) {
@@ -145,27 +123,18 @@ public final class Gpt implements LanguageModel {
             });
             Value second = norm(b, name + ".ln_2", attended);
             return b.scope("mlp", () -> {
-                Value inner = activate(b, linear(b, name + ".mlp.c_fc", second, config.inner()));
+                Value inner = config.activation().apply(b, linear(b, name + ".mlp.c_fc", second, config.inner()));
                 Value out = linear(b, name + ".mlp.c_proj", inner, config.width());
                 return b.add(attended, Activations.dropout(b, out, config.residualDropout(), random, batch));
             });
         });
     }
 
-    /// `k.0`, `v.0`, `k.1`, … of [batch, capacity, heads, head width].
     @Override
     public List<CacheEntry> cache(int batch, int capacity) {
-        Type type = Type.f32(batch, capacity, config.heads(), config.headWidth());
-        List<CacheEntry> entries = new ArrayList<>();
-        for (int i = 0; i < config.layers(); i++) {
-            entries.add(new CacheEntry("k." + i, type));
-            entries.add(new CacheEntry("v." + i, type));
-        }
-        return entries;
+        return KeyValues.cache(config.layers(), batch, capacity, config.heads(), config.headWidth());
     }
 
-    /// The new keys and values take their places among the cached ones, then every query sees positions up to its own.
-    /// Masked positions add exact zeros, so the logits have the same bits as those of the whole sequence at once.
     @Override
     public Decoding decode(GraphBuilder b, Value tokens, Value position, Value last, List<Value> caches) {
         int batch = tokens.shape().dim(0);
@@ -178,39 +147,13 @@ public final class Gpt implements LanguageModel {
             return b.add(ofToken, b.reshape(repeated, ofToken.shape()));
         });
         List<Value> rows = new ArrayList<>();
+        double scale = 1 / Math.sqrt(config.headWidth());
         for (int i = 0; i < config.layers(); i++) {
-            Value keys = caches.get(2 * i);
-            Value values = caches.get(2 * i + 1);
-            x = block(b, "h." + i, x, batch, null, (q, k, v) -> {
-                rows.add(k);
-                rows.add(v);
-                Value seen = seen(b, position, n, keys.shape().dim(1));
-                Attention.Options options = Attention.Options.of(false, config.headWidth());
-                return Attention.attention(
-                        b, q, placed(b, keys, k, position), placed(b, values, v, position), seen, options, null);
-            });
+            Mixer mixer = KeyValues.cached(b, position, caches.get(2 * i), caches.get(2 * i + 1), 0, scale, rows);
+            x = block(b, "h." + i, x, batch, null, mixer);
         }
-        Value all = b.reshape(x, batch, n, config.width());
-        Value one = norm(b, "ln_f", b.gather(all, last, 1)); // [batch, width]
-        Value logits = b.scope("head", () -> Layers.linearTransposed(b, one, table(b), null));
-        return new Decoding(logits, rows);
-    }
-
-    /// The cache with `rows` [batch, n, …] at `position`.
-    private static Value placed(GraphBuilder b, Value cache, Value rows, Value position) {
-        int capacity = cache.shape().dim(1);
-        Value offset = b.subtract(b.iota(Type.i32(capacity), 0), position);
-        Value inside = b.binary(
-                BinaryKind.AND,
-                b.compare(CompareKind.GREATER_EQUAL, offset, b.constant(0)),
-                b.compare(CompareKind.LESS, offset, b.constant(rows.shape().dim(1))));
-        return b.select(b.broadcast(inside, cache.shape(), List.of(1)), b.gather(rows, offset, 1), cache);
-    }
-
-    /// BOOL [1, 1, n, capacity]: query i stands at `position` + i and sees what is not after it.
-    private static Value seen(GraphBuilder b, Value position, int n, int capacity) {
-        Type index = new Type(DType.I32, Shape.of(1, 1, n, capacity));
-        return b.compare(CompareKind.LESS_EQUAL, b.iota(index, 3), b.add(b.iota(index, 2), position));
+        Value one = norm(b, "ln_f", CausalHead.last(b, x, batch, last)); // [batch, width]
+        return new Decoding(CausalHead.logits(b, one, table(b), null), rows);
     }
 
     private Value table(GraphBuilder b) {
@@ -232,14 +175,5 @@ public final class Gpt implements LanguageModel {
         Value weight = b.weight(prefix + name + ".weight", Type.f32(x.shape().dim(-1), out));
         Value bias = b.weight(prefix + name + ".bias", Type.f32(out));
         return Layers.linear(b, x, weight, bias);
-    }
-
-    private Value activate(GraphBuilder b, Value x) {
-        return switch (config.activation()) {
-            case GELU_TANH -> Activations.geluTanh(b, x);
-            case GELU -> Activations.gelu(b, x);
-            case RELU -> Activations.relu(b, x);
-            case SILU -> Activations.silu(b, x);
-        };
     }
 }

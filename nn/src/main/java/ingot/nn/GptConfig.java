@@ -39,14 +39,6 @@ public record GptConfig(
         }
     }
 
-    /// The nonlinearity of the feed-forward layer.
-    public enum Activation {
-        GELU_TANH,
-        GELU,
-        RELU,
-        SILU
-    }
-
     /// GPT-2 proportions without dropout.
     public static GptConfig of(int vocabulary, int context, int width, int layers, int heads) {
         return new GptConfig(

@@ -14,9 +14,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// The builder methods declare the weights they use under the parameters' names; the graph methods name the inputs and
 /// outputs as documented.
-public interface LanguageModel {
-    List<Parameter> parameters();
-
+public interface LanguageModel extends Network {
     int vocabulary();
 
     /// Most tokens one sequence can have.

@@ -42,7 +42,14 @@ final class FunctionTable {
     /// Every public static function that takes a builder and gives values.
     static Set<String> required() {
         Set<String> names = new TreeSet<>();
-        Stream.of(Activations.class, Attention.class, CrossEntropy.class, Layers.class, Norms.class, Softmax.class)
+        Stream.of(
+                        Activations.class,
+                        Attention.class,
+                        CrossEntropy.class,
+                        Experts.class,
+                        Layers.class,
+                        Norms.class,
+                        Softmax.class)
                 .flatMap(type -> Arrays.stream(type.getDeclaredMethods()))
                 .filter(method -> Modifier.isPublic(method.getModifiers()) && Modifier.isStatic(method.getModifiers()))
                 .filter(method -> method.getParameterCount() > 0 && method.getParameterTypes()[0] == GraphBuilder.class)
@@ -115,6 +122,14 @@ final class FunctionTable {
                     return b.multiply(parts.get(0), b.exp(parts.get(2))); // one part is not used
                 },
                 s(2, 6));
+        row("Experts.shares", (b, x) -> Experts.shares(b, x.get(0), 2), s(3, 5));
+        for (int turned : new int[] {6, 4}) { // all channels of a head, or some
+            row(
+                    "Rope.rotate",
+                    (b, x) ->
+                            Rope.rotate(b, x.get(0), Rope.of(turned, 100).angles(b, b.add(b.iota(Type.i32(3), 0), 5))),
+                    s(2, 3, 2, 6));
+        }
         Tensor ids = Tensor.of(Shape.of(2, 2), 1, 0, 3, 1);
         row("Layers.embedding", (b, x) -> Layers.embedding(b, x.get(0), b.constant(ids)), s(4, 3));
         row(

@@ -31,8 +31,9 @@ final class Decoder implements AutoCloseable {
     private final Executor single;
     private int position;
 
-    Decoder(LanguageModel model, Backend backend, WeightStore store) {
-        capacity = model.context();
+    /// A sequence of at most `capacity` tokens; a token costs attention over all of them.
+    Decoder(LanguageModel model, int capacity, Backend backend, WeightStore store) {
+        this.capacity = capacity;
         vocabulary = model.vocabulary();
         chunk = Math.min(CHUNK, capacity);
         Set<String> bound = new HashSet<>();

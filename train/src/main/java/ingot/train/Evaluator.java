@@ -4,6 +4,7 @@ import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.data.Corpus;
 import ingot.data.Sequences;
+import ingot.data.Tokenizer;
 import ingot.ir.IngotException;
 import ingot.nn.CrossEntropy;
 import ingot.nn.LanguageModel;
@@ -44,7 +45,8 @@ public final class Evaluator implements AutoCloseable {
         executor = idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), idle.options()), backend);
     }
 
-    /// Measures the model of a folder: a run folder, or any Hugging Face GPT-2 folder.
+    /// Measures the model of a folder: a run folder, or any Hugging Face folder of a causal language model with a
+    /// byte-level tokenizer.
     ///
     /// `source` is a corpus like `data.corpus`, with the globs `include`; if it is empty, the folder is a run and its
     /// own held-out text is taken. Phases and progress go to `callback`, whose `stop` ends early with what is done.
@@ -52,9 +54,13 @@ public final class Evaluator implements AutoCloseable {
             Path folder, String source, List<String> include, Backend backend, Callback callback) {
         try (ModelFolder opened = ModelFolder.open(folder)) {
             Corpus corpus = source.isEmpty() ? heldOut(folder, callback) : corpus(source, include, callback);
-            int length = opened.model().context();
-            Sequences text = Sequences.of(
-                    corpus, opened.tokenizer(), length, (done, total) -> callback.onPhase("encoding", done, total));
+            Sequences text;
+            try (Tokenizer tokenizer = Tokenizer.open(folder)) {
+                opened.load(tokenizer.vocabularySize());
+                int length = opened.model().context();
+                text = Sequences.of(
+                        corpus, tokenizer, length, (done, total) -> callback.onPhase("encoding", done, total));
+            }
             callback.onPhase("compiling", 0, 0);
             try (Evaluator evaluator = new Evaluator(opened.model(), text, backend, opened.store())) {
                 return evaluator.run(

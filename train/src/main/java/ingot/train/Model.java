@@ -154,7 +154,7 @@ public final class Model implements AutoCloseable {
         if (!(architecture instanceof Architecture.Language language)) {
             throw new IngotException("model: only language models have a file format yet; an Estimator keeps others");
         }
-        GptFiles.save(folder, language.model(), endOfText, store);
+        ModelFolder.save(folder, language.model(), endOfText, store);
     }
 
     /// The steps done.

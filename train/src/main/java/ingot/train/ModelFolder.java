@@ -1,46 +1,78 @@
 package ingot.train;
 
-import ingot.data.Tokenizer;
+import ingot.formats.HuggingFace;
 import ingot.ir.IngotException;
-import ingot.nn.Gpt;
+import ingot.nn.LanguageModel;
+import ingot.nn.Network;
 import ingot.store.RamStore;
 import ingot.store.WeightStore;
+import ingot.store.WeightStore.Key;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/// A trained model with its tokenizer: a run folder, or any Hugging Face GPT-2 folder.
-record ModelFolder(Path path, Gpt model, Tokenizer tokenizer, WeightStore store) implements AutoCloseable {
+/// A trained model in a folder, a run's or any in the Hugging Face layout, and its weights in memory.
+final class ModelFolder implements AutoCloseable {
+    private final HuggingFace files;
+    private final RamStore store = new RamStore();
+
+    private ModelFolder(HuggingFace files) {
+        this.files = files;
+    }
+
+    /// Opens the folder of a language model; the weights are not read yet.
     static ModelFolder open(Path path) {
         if (!Files.isDirectory(path)) {
             throw new IngotException("model: no such folder: " + path
-                    + "; expected a run folder or a Hugging Face GPT-2 folder with config.json, model.safetensors and"
+                    + "; expected a run folder or a Hugging Face folder with config.json, model.safetensors and"
                     + " tokenizer.json");
         }
         if (Files.exists(path.resolve("ingot.yaml")) && !Files.exists(path.resolve("config.json"))) {
             throw new IngotException("model: " + path + " is a run that has saved no model yet; it does at its first"
                     + " checkpoint (train.checkpoint-every) or when it is stopped");
         }
-        Gpt model = GptFiles.open(path);
-        Tokenizer tokenizer = Tokenizer.open(path);
-        RamStore store = new RamStore();
-        try {
-            if (tokenizer.vocabularySize() > model.vocabulary()) {
-                throw new IngotException("model: " + path + " has a tokenizer.json of " + tokenizer.vocabularySize()
-                        + " tokens, but its model knows " + model.vocabulary()
-                        + " (vocab_size in config.json); they do not belong together");
-            }
-            GptFiles.load(path, model, store);
-            return new ModelFolder(path, model, tokenizer, store);
-        } catch (RuntimeException e) {
-            tokenizer.close();
-            store.close();
-            throw e;
+        return new ModelFolder(HuggingFace.open(path));
+    }
+
+    HuggingFace files() {
+        return files;
+    }
+
+    LanguageModel model() {
+        return files.languageModel();
+    }
+
+    WeightStore store() {
+        return store;
+    }
+
+    /// Reads the weights, if a tokenizer of so many tokens may belong to the model.
+    void load(int tokens) {
+        if (tokens > model().vocabulary()) {
+            throw new IngotException("model: " + files.folder() + " has a tokenizer.json of " + tokens
+                    + " tokens, but its model knows " + model().vocabulary()
+                    + " (vocab_size in config.json); they do not belong together");
         }
+        load(files, store);
+    }
+
+    /// Creates the weights of a model in a store and fills them from its folder.
+    static void load(HuggingFace files, RamStore store) {
+        files.weights().types().forEach((name, type) -> {
+            Key key = Key.weight(name);
+            store.create(key, type);
+            files.weights().read(name, store.pin(key));
+            store.release(key, true);
+        });
+    }
+
+    /// Writes a model made here with its weights from a store, in which nothing may be pending.
+    static void save(Path folder, Network model, int endOfText, WeightStore store) {
+        HuggingFace.save(folder, model, endOfText, (name, reader) -> store.read(Key.weight(name), reader));
     }
 
     @Override
     public void close() {
-        tokenizer.close();
+        files.close();
         store.close();
     }
 }

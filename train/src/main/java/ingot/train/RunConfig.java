@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.ir.IngotException;
+import ingot.nn.Activation;
 import ingot.nn.GptConfig;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -55,13 +56,7 @@ public record RunConfig(
     /// A GPT-2 shaped language model. `context` is the sequence length of training. `base` is a safetensors file, or a
     /// folder with one or with shards, that has the first values of all weights; empty: `train.seed` decides them.
     public record ModelConfig(
-            int layers,
-            int width,
-            int heads,
-            int context,
-            double dropout,
-            GptConfig.Activation activation,
-            String base) {
+            int layers, int width, int heads, int context, double dropout, Activation activation, String base) {
         public ModelConfig {
             require(layers >= 1, "model.layers expected at least 1, got " + layers);
             require(width >= 1, "model.width expected at least 1, got " + width);
@@ -294,7 +289,7 @@ public record RunConfig(
                 m.integer("heads", 4),
                 m.integer("context", 256),
                 m.real("dropout", 0),
-                m.choice("activation", GptConfig.Activation.GELU_TANH),
+                m.choice("activation", Activation.GELU_TANH),
                 m.text("base", ""));
         m.end();
 

@@ -1,15 +1,17 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.data.TextStream;
+import ingot.data.TextTokenizer;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /// Continues texts with a trained model.
 ///
-/// Keys and values of the past are kept, so every further token costs one token's work. The context of a GPT-2 has
-/// fixed positions: when it is full, the newer half of it is read again from position 0 and the text goes on.
+/// Keys and values of the past are kept, so every further token costs one token's work. When the context is full, the
+/// newer half of it is read again from position 0 and the text goes on.
 ///
 /// ```java
 /// try (var generator = TextGenerator.open(Path.of("runs/quickstart"), backend)) {
@@ -17,8 +19,12 @@ import java.util.function.Consumer;
 /// }
 /// ```
 public final class TextGenerator implements AutoCloseable {
+    private static final int CAPACITY_STEP = 256;
+
     private final ModelFolder folder;
-    private final Decoder decoder;
+    private final TextTokenizer tokenizer;
+    private final Backend backend;
+    private @Nullable Decoder last;
 
     /// What a generation did.
     ///
@@ -35,16 +41,25 @@ public final class TextGenerator implements AutoCloseable {
         }
     }
 
-    private TextGenerator(ModelFolder folder, Decoder decoder) {
+    private TextGenerator(ModelFolder folder, TextTokenizer tokenizer, Backend backend) {
         this.folder = folder;
-        this.decoder = decoder;
+        this.tokenizer = tokenizer;
+        this.backend = backend;
     }
 
-    /// Opens a run folder or any Hugging Face GPT-2 folder: config.json, model.safetensors, tokenizer.json.
+    /// Opens a run folder or any Hugging Face folder of a causal language model: config.json, model.safetensors,
+    /// tokenizer.json.
     public static TextGenerator open(Path folder, Backend backend) {
         ModelFolder opened = ModelFolder.open(folder);
         try {
-            return new TextGenerator(opened, new Decoder(opened.model(), backend, opened.store()));
+            TextTokenizer tokenizer = TextTokenizer.open(folder);
+            try {
+                opened.load(tokenizer.vocabularySize());
+                return new TextGenerator(opened, tokenizer, backend);
+            } catch (RuntimeException e) {
+                tokenizer.close();
+                throw e;
+            }
         } catch (RuntimeException e) {
             opened.close();
             throw e;
@@ -53,7 +68,20 @@ public final class TextGenerator implements AutoCloseable {
 
     /// Most tokens the model sees at once.
     public int context() {
-        return decoder.capacity();
+        return folder.model().context();
+    }
+
+    /// A decoder for `tokens` tokens, or for the context if that is less: the last one if it is long enough.
+    private Decoder decoder(long tokens) {
+        int needed = (int) Math.min(context(), (tokens + CAPACITY_STEP - 1) / CAPACITY_STEP * CAPACITY_STEP);
+        if (last != null && last.capacity() >= needed) {
+            return last;
+        }
+        if (last != null) {
+            last.close();
+        }
+        last = new Decoder(folder.model(), needed, backend, folder.store());
+        return last;
     }
 
     /// Continues `prompt`; pieces of text go to `out` as soon as they are complete characters.
@@ -61,23 +89,24 @@ public final class TextGenerator implements AutoCloseable {
     /// Of a prompt longer than the context the end is read. An empty prompt begins a new document.
     public Generation generate(String prompt, Sampling sampling, Consumer<String> out) {
         long start = System.nanoTime();
-        int[] all = folder.tokenizer().encode(prompt);
-        int end = folder.tokenizer().endOfText();
+        int[] all = tokenizer.encode(prompt).ids();
+        Set<Integer> ends = folder.files().endTokens();
         int[] history = new int[Math.addExact(Math.max(1, all.length), sampling.maxTokens())];
-        history[0] = end;
+        history[0] = ends.isEmpty() ? 0 : ends.iterator().next();
         System.arraycopy(all, 0, history, 0, all.length);
         int length = Math.max(1, all.length);
+        Decoder decoder = decoder(history.length);
         int dropped = Math.max(0, length - decoder.capacity());
         decoder.reset();
         float[] logits = decoder.append(Arrays.copyOfRange(history, dropped, length));
         long prompted = System.nanoTime();
-        TextStream text = folder.tokenizer().stream();
-        int known = folder.tokenizer().vocabularySize();
+        TextTokenizer.Pieces text = tokenizer.pieces();
+        int known = tokenizer.vocabularySize();
         int count = 0;
         boolean ended = false;
         while (count < sampling.maxTokens()) {
             int token = sampling.choose(known < logits.length ? Arrays.copyOf(logits, known) : logits, count);
-            if (token == end) {
+            if (ends.contains(token)) {
                 ended = true;
                 break;
             }
@@ -85,7 +114,7 @@ public final class TextGenerator implements AutoCloseable {
             count++;
             say(out, text.next(token));
             if (count < sampling.maxTokens()) {
-                logits = follow(history, length);
+                logits = follow(decoder, history, length);
             }
         }
         say(out, text.end());
@@ -99,7 +128,7 @@ public final class TextGenerator implements AutoCloseable {
     }
 
     /// The logits after the last of `length` tokens, of which the decoder has seen all but that one.
-    private float[] follow(int[] history, int length) {
+    private static float[] follow(Decoder decoder, int[] history, int length) {
         if (decoder.position() < decoder.capacity()) {
             return decoder.append(history[length - 1]);
         }
@@ -116,7 +145,10 @@ public final class TextGenerator implements AutoCloseable {
 
     @Override
     public void close() {
-        decoder.close();
+        if (last != null) {
+            last.close();
+        }
+        tokenizer.close();
         folder.close();
     }
 }

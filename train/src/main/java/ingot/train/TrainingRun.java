@@ -190,7 +190,7 @@ public final class TrainingRun {
             try (Trainer trainer = Trainer.streamed(task, recipe(config), backend, backend.background(), settings)) {
                 trainer.flush();
                 Files.createDirectories(to);
-                GptFiles.save(to, model, tokenizer.endOfText(), trainer.store());
+                ModelFolder.save(to, model, tokenizer.endOfText(), trainer.store());
                 if (!Files.exists(to.resolve("tokenizer.json"))) {
                     Files.copy(folder.resolve("tokenizer.json"), to.resolve("tokenizer.json"));
                 }
@@ -455,7 +455,7 @@ public final class TrainingRun {
                                 task.start().frozen()),
                         store);
             }
-            GptFiles.save(folder, model, tokenizer.endOfText(), store);
+            ModelFolder.save(folder, model, tokenizer.endOfText(), store);
             callback.onCheckpoint(trainer.step());
         }
 

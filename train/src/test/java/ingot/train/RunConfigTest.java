@@ -2,6 +2,7 @@ package ingot.train;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ingot.nn.Activation;
 import ingot.nn.GptConfig;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -88,7 +89,7 @@ class RunConfigTest {
                 .gpt(500);
         assertThat(gpt.vocabulary()).isEqualTo(500);
         assertThat(gpt.attentionDropout()).isEqualTo(0.1);
-        assertThat(gpt.activation()).isEqualTo(GptConfig.Activation.RELU);
+        assertThat(gpt.activation()).isEqualTo(Activation.RELU);
     }
 
     /// What newcomers start from must parse.

@@ -6,11 +6,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ingot.data.BytePairs;
 import ingot.data.Corpus;
 import ingot.data.Progress;
+import ingot.formats.HuggingFace;
 import ingot.ir.IngotException;
 import ingot.ir.Interpreter;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
-import ingot.nn.Gpt;
+import ingot.nn.LanguageModel;
 import ingot.store.RamStore;
 import ingot.store.WeightStore;
 import ingot.train.TextGenerator.Generation;
@@ -104,9 +105,10 @@ class TextGeneratorTest {
     @Test
     void decodingHasTheBitsOfTheWholeSequence() {
         int[] tokens = {5, 200, 33, 7, 99, 120, 64, 64, 3, 250, 11};
-        Gpt model = GptFiles.open(run);
-        try (RamStore store = new RamStore()) {
-            GptFiles.load(run, model, store);
+        try (HuggingFace files = HuggingFace.open(run);
+                RamStore store = new RamStore()) {
+            LanguageModel model = files.languageModel();
+            ModelFolder.load(files, store);
             Map<String, Tensor> weights = new HashMap<>();
             for (WeightStore.Key key : store.keys()) {
                 weights.put(key.tensor(), Tensor.over(store.type(key), store.pin(key)));
@@ -118,7 +120,7 @@ class TextGeneratorTest {
                     .get("logits");
             float[] all = whole.toFloats();
             float[] expected = Arrays.copyOfRange(all, all.length - model.vocabulary(), all.length);
-            try (Decoder decoder = new Decoder(model, Backends.tested(), store)) {
+            try (Decoder decoder = new Decoder(model, 16, Backends.tested(), store)) {
                 assertThat(decoder.append(tokens)).isEqualTo(expected);
                 decoder.reset();
                 decoder.append(Arrays.copyOf(tokens, 4));
@@ -157,17 +159,17 @@ class TextGeneratorTest {
     @Test
     void damagedFiles() throws IOException {
         Path copy = copy("damaged");
-        Files.writeString(copy.resolve("config.json"), "{\"model_type\": \"llama\"}");
-        refused(copy, "has the model_type 'llama', expected gpt2");
+        Files.writeString(copy.resolve("config.json"), "{\"model_type\": \"lama\"}");
+        refused(copy, "model_type 'lama' is not known; did you mean llama; supported: bert, ");
         Files.writeString(copy.resolve("config.json"), "{\"model_type\": ");
-        refused(copy, "is no JSON");
+        refused(copy, "not valid JSON");
         Files.writeString(copy.resolve("config.json"), "{\"model_type\": \"gpt2\"}");
-        refused(copy, "expected a whole number at n_embd, got nothing");
+        refused(copy, "config.json: n_embd expected a whole number from 1 to 67108864, got nothing");
         String config = Files.readString(run.resolve("config.json"));
         Files.writeString(copy.resolve("config.json"), config.replace("gelu_new", "mish"));
-        refused(copy, "activation_function expected gelu_new, gelu, relu or silu, got mish");
+        refused(copy, "activation_function is \"mish\"; supported: gelu, gelu_new,");
         Files.writeString(copy.resolve("config.json"), config.replaceAll("\"n_embd\" : 16", "\"n_embd\" : 32"));
-        refused(copy, "from config.json");
+        refused(copy, "where config.json makes it");
         Path cut = copy("cut");
         byte[] weights = Files.readAllBytes(cut.resolve("model.safetensors"));
         Files.write(cut.resolve("model.safetensors"), Arrays.copyOf(weights, weights.length - 100));

@@ -1,0 +1,102 @@
+package ingot.formats;
+
+import ingot.nn.Bert;
+import ingot.nn.BertConfig;
+import ingot.nn.BertConfig.Layout;
+import ingot.nn.Head;
+import java.util.Set;
+import tools.jackson.databind.JsonNode;
+
+/// config.json of text encoders.
+final class EncoderConfigs {
+    private EncoderConfigs() {}
+
+    static Bert bert(ModelConfig c, Set<String> tensors) {
+        return bert(c, tensors, Layout.BERT, -1);
+    }
+
+    /// Positions count from the one after that of padding.
+    static Bert roberta(ModelConfig c, Set<String> tensors) {
+        return bert(c, tensors, Layout.ROBERTA, c.has("pad_token_id") ? c.whole("pad_token_id", 0, 1 << 24) : 1);
+    }
+
+    private static Bert bert(ModelConfig c, Set<String> tensors, Layout layout, int padding) {
+        if (!c.text("position_embedding_type", "absolute").equals("absolute")) {
+            throw c.unsupported("position_embedding_type", "absolute");
+        }
+        if (c.flag("is_decoder", false)) {
+            throw c.unsupported("is_decoder", "false");
+        }
+        Head head = head(c);
+        boolean pools = head.kind() == Head.Kind.CLASS || head.kind() == Head.Kind.NUMBERS;
+        boolean stored = tensors.stream().anyMatch(name -> name.endsWith("pooler.dense.weight"));
+        double dropout = c.number("hidden_dropout_prob", 0.1);
+        return new Bert(new BertConfig(
+                layout,
+                c.size("vocab_size"),
+                c.size("max_position_embeddings"),
+                c.size("hidden_size"),
+                Sizes.layers(c, "num_hidden_layers", tensors),
+                c.size("num_attention_heads"),
+                c.size("intermediate_size"),
+                c.size("type_vocab_size", 2),
+                padding,
+                c.number("layer_norm_eps", 1e-12),
+                Sizes.activation(c, "hidden_act", "gelu"),
+                dropout,
+                c.number("attention_probs_dropout_prob", 0.1),
+                c.number("classifier_dropout", dropout),
+                (layout == Layout.BERT && pools) || (head.kind() == Head.Kind.NONE && stored),
+                head,
+                c.number("initializer_range", 0.02)));
+    }
+
+    static Bert distilbert(ModelConfig c, Set<String> tensors) {
+        return new Bert(new BertConfig(
+                Layout.DISTILBERT,
+                c.size("vocab_size"),
+                c.size("max_position_embeddings"),
+                c.size("dim"),
+                Sizes.layers(c, "n_layers", tensors),
+                c.size("n_heads"),
+                c.size("hidden_dim"),
+                0,
+                -1,
+                1e-12, // fixed in this architecture
+                Sizes.activation(c, "activation", "gelu"),
+                c.number("dropout", 0.1),
+                c.number("attention_dropout", 0.1),
+                c.number("seq_classif_dropout", 0.2),
+                false,
+                head(c),
+                c.number("initializer_range", 0.02)));
+    }
+
+    /// By the class that wrote the file; other classes are read without their heads.
+    private static Head head(ModelConfig c) {
+        String written = c.texts("architectures").stream().findFirst().orElse("");
+        if (written.endsWith("ForSequenceClassification")) {
+            boolean numbers = c.text("problem_type", "").equals("regression");
+            return Head.of(numbers ? Head.Kind.NUMBERS : Head.Kind.CLASS, labels(c));
+        }
+        return written.endsWith("ForTokenClassification") ? Head.of(Head.Kind.TOKEN_CLASS, labels(c)) : Head.NONE;
+    }
+
+    /// The number of labels is that of their names; 2 if nothing is said.
+    static int labels(ModelConfig c) {
+        ModelConfig names = c.section("id2label");
+        if (names == null) {
+            return c.size("num_labels", 2);
+        }
+        for (int i = 0; i < names.json().size(); i++) {
+            JsonNode name = names.json().path(Integer.toString(i));
+            if (!name.isString()) {
+                throw names.wrong(Integer.toString(i), "the name of a label, one for each number from 0");
+            }
+        }
+        if (names.json().isEmpty()) {
+            throw c.wrong("id2label", "at least one label");
+        }
+        return names.json().size();
+    }
+}

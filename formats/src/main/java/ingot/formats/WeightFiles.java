@@ -1,0 +1,124 @@
+package ingot.formats;
+
+import ingot.ir.IngotException;
+import ingot.ir.Type;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SequencedMap;
+import java.util.function.Function;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/// The weights of a folder: one file, or several with an index that says which tensor is in which.
+final class WeightFiles implements WeightSource {
+    private final List<WeightSource> files;
+    private final Map<String, WeightSource> owners = new LinkedHashMap<>();
+    private final SequencedMap<String, Type> types = new LinkedHashMap<>();
+
+    private WeightFiles(List<WeightSource> files) {
+        this.files = files;
+    }
+
+    /// Opens what there is, in this order: safetensors before PyTorch's own, one file before several.
+    static WeightSource open(Path folder) {
+        Path single = folder.resolve("model.safetensors");
+        if (Files.exists(single)) {
+            return new SafetensorsWeights(single);
+        }
+        Path index = folder.resolve("model.safetensors.index.json");
+        if (Files.exists(index)) {
+            return sharded(index, SafetensorsWeights::new);
+        }
+        Path pickled = folder.resolve("pytorch_model.bin");
+        if (Files.exists(pickled)) {
+            return StateDict.open(pickled);
+        }
+        Path pickledIndex = folder.resolve("pytorch_model.bin.index.json");
+        if (Files.exists(pickledIndex)) {
+            return sharded(pickledIndex, StateDict::open);
+        }
+        throw new IngotException(folder + ": no weights in it; expected model.safetensors,"
+                + " model.safetensors.index.json with its shards, pytorch_model.bin or pytorch_model.bin.index.json");
+    }
+
+    private static WeightFiles sharded(Path index, Function<Path, WeightSource> open) {
+        SequencedMap<String, List<String>> names = shards(index);
+        List<String> missing = names.keySet().stream()
+                .filter(shard -> !Files.isRegularFile(index.resolveSibling(shard)))
+                .toList();
+        if (!missing.isEmpty()) {
+            throw new IngotException(index + ": " + missing.size() + " of " + names.size() + " shards are missing: "
+                    + Listing.of(missing) + "; download the model again, or copy them into the folder");
+        }
+        WeightFiles all = new WeightFiles(new ArrayList<>());
+        try {
+            names.forEach((shard, tensors) -> {
+                WeightSource file = open.apply(index.resolveSibling(shard));
+                all.files.add(file);
+                all.add(file, tensors, index, shard);
+            });
+            return all;
+        } catch (RuntimeException e) {
+            all.close();
+            throw e;
+        }
+    }
+
+    private void add(WeightSource file, List<String> tensors, Path index, String shard) {
+        Map<String, Type> found = file.types();
+        List<String> absent =
+                tensors.stream().filter(name -> !found.containsKey(name)).toList();
+        if (!absent.isEmpty()) {
+            throw new IngotException(index + ": " + shard + " should have " + Listing.of(absent)
+                    + ", but has not; the shards and the index do not belong together");
+        }
+        for (String name : tensors) {
+            types.put(name, found.get(name));
+            owners.put(name, file);
+        }
+    }
+
+    /// Names by shard, as the index says.
+    private static SequencedMap<String, List<String>> shards(Path index) {
+        ObjectNode json = ModelConfig.object(index);
+        if (!(json.path("weight_map") instanceof ObjectNode map)) {
+            throw new IngotException(index + ": weight_map expected an object from tensors to files, got "
+                    + (json.has("weight_map") ? json.path("weight_map").getNodeType() : "nothing"));
+        }
+        SequencedMap<String, List<String>> shards = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> entry : map.properties()) {
+            String shard = entry.getValue().asString("");
+            boolean plain = !shard.isEmpty() && !shard.contains("/") && !shard.contains("\\") && !shard.startsWith(".");
+            if (!entry.getValue().isString() || !plain || shard.indexOf('\0') >= 0) {
+                throw new IngotException(index + ": weight_map." + entry.getKey()
+                        + " expected the name of a file beside the index, got " + entry.getValue());
+            }
+            shards.computeIfAbsent(shard, _ -> new ArrayList<>()).add(entry.getKey());
+        }
+        return shards;
+    }
+
+    @Override
+    public SequencedMap<String, Type> types() {
+        return new LinkedHashMap<>(types);
+    }
+
+    @Override
+    public void read(String name, MemorySegment target) {
+        WeightSource owner = owners.get(name);
+        if (owner == null) {
+            throw new IngotException("weights: no tensor " + name + " among " + owners.size());
+        }
+        owner.read(name, target);
+    }
+
+    @Override
+    public void close() {
+        files.forEach(WeightSource::close);
+    }
+}

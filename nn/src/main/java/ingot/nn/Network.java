@@ -1,0 +1,9 @@
+package ingot.nn;
+
+import java.util.List;
+
+/// A model: what it learns. What it computes is said by its kind: [LanguageModel], [TextEncoder], [ImageClassifier].
+public interface Network {
+    /// The weights with their first values, in the order in which a graph of the model meets them.
+    List<Parameter> parameters();
+}

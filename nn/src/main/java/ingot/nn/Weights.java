@@ -1,0 +1,66 @@
+package ingot.nn;
+
+import ingot.ir.Graph;
+import ingot.ir.GraphBuilder;
+import ingot.ir.Op;
+import ingot.ir.Type;
+import ingot.ir.Value;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+/// Declares the weights of a model while its graph is built: PyTorch's layouts, under names below `prefix`.
+record Weights(GraphBuilder b, String prefix) {
+    Weights at(String part) {
+        return new Weights(b, prefix + part + ".");
+    }
+
+    /// Builds a part of the model below `part`, in the scope of that name.
+    Value within(String part, Function<Weights, Value> body) {
+        return b.scope(part, () -> body.apply(at(part)));
+    }
+
+    Value of(String name, int... dims) {
+        return b.weight(prefix + name, Type.f32(dims));
+    }
+
+    /// x [..., in] → [..., out] by `name.weight` [out, in] and perhaps `name.bias` [out].
+    Value linear(String name, Value x, int out, boolean bias) {
+        return b.scope(name, () -> {
+            Value weight = of(name + ".weight", out, x.shape().dim(-1));
+            return Layers.linearTransposed(b, x, weight, bias ? of(name + ".bias", out) : null);
+        });
+    }
+
+    Value layerNorm(String name, Value x, double epsilon) {
+        int width = x.shape().dim(-1);
+        return b.scope(
+                name, () -> Norms.layerNorm(b, x, of(name + ".weight", width), of(name + ".bias", width), epsilon));
+    }
+
+    Value rmsNorm(String name, Value x, double epsilon) {
+        return b.scope(
+                name, () -> Norms.rmsNorm(b, x, of(name + ".weight", x.shape().dim(-1)), epsilon));
+    }
+
+    /// Rows of `name.weight` [size, width].
+    Value embedding(String name, Value ids, int size, int width) {
+        return b.scope(name, () -> Layers.embedding(b, of(name + ".weight", size, width), ids));
+    }
+
+    /// The weights that a graph declares, in its order: normal tables and matrices that decay, zero biases, and `gain`
+    /// in the other vectors, those of norms.
+    static List<Parameter> declared(Graph graph, double deviation, double gain) {
+        List<Parameter> all = new ArrayList<>();
+        for (Value value : graph.values()) {
+            if (value.op() instanceof Op.Weight(String name, Type type)) {
+                boolean matrix = type.shape().rank() > 1;
+                Initializer first = matrix
+                        ? new Initializer.Normal(deviation)
+                        : new Initializer.Constant(name.endsWith("bias") ? 0 : gain);
+                all.add(new Parameter(name, type, first, matrix));
+            }
+        }
+        return all;
+    }
+}
