@@ -5,6 +5,7 @@ module ingot.cli {
     requires ingot.compiler;
     requires ingot.cpu;
     requires ingot.data;
+    requires ingot.formats;
     requires ingot.runtime;
     requires ingot.store;
     requires ingot.train;

@@ -21,6 +21,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Store(screen);
         } else if (type == Export.class) {
             command = new Export(screen);
+        } else if (type == Import.class) {
+            command = new Import(screen);
         } else if (type == Doctor.class) {
             command = new Doctor(screen);
         } else {

@@ -55,6 +55,7 @@ import picocli.CommandLine.ParameterException;
             Plan.class,
             Store.class,
             Export.class,
+            Import.class,
             Doctor.class,
             HelpCommand.class
         })
