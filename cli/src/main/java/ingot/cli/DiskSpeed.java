@@ -1,88 +1,94 @@
 package ingot.cli;
 
-import com.sun.nio.file.ExtendedOpenOption;
+import ingot.store.Storage;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
-import java.nio.file.OpenOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Bytes per second to and from the disk below a folder, measured with one small file that is deleted again.
+/// Bytes per second to and from the disk below a folder, measured as a store uses it, with one small file that is
+/// deleted again.
 ///
-/// @param mixed bytes per second in all while one thread writes and one reads
+/// @param mixed bytes per second in all while two threads write and two read
+/// @param cpu seconds of processor time per byte, reading and writing
+/// @param flush seconds until a small write is safe
 /// @param direct past the page cache; without it reading may only show the speed of memory
-record DiskSpeed(double write, double read, double mixed, boolean direct) {
-    private static final int BLOCK = 4 << 20;
-    private static final int ALIGNMENT = 4096;
+record DiskSpeed(double write, double read, double mixed, double cpu, double flush, boolean direct) {
+    private static final int BLOCK = 1 << 20;
     private static final long BYTES = 64L << 20;
-    private static final long NANOSECONDS = 2_000_000_000L;
+    private static final long NANOSECONDS = 700_000_000L;
+    private static final int FLUSHES = 4;
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    /// At most 64 MiB and about two seconds each way.
+    /// At most 64 MiB and about two seconds in all.
     static DiskSpeed measure(Path folder) throws IOException {
         Path file = Files.createTempFile(folder, ".ingot-doctor", ".tmp");
-        try {
-            return measure(file, Set.of(ExtendedOpenOption.DIRECT));
-        } catch (IOException | UnsupportedOperationException e) {
-            return measure(file, Set.of()); // a file system without direct access, such as tmpfs
+        AtomicBoolean direct = new AtomicBoolean(true);
+        try (Storage storage = Storage.Opener.files(note -> direct.set(false)).open(file, false);
+                Arena arena = Arena.ofShared()) {
+            MemorySegment block = block(arena);
+            long start = System.nanoTime();
+            long written = 0;
+            while (written < BYTES && System.nanoTime() - start < NANOSECONDS) {
+                written += storage.write(written, block);
+            }
+            storage.flush();
+            double write = written / seconds(start);
+            start = System.nanoTime();
+            long read = 0;
+            while (read < written && System.nanoTime() - start < NANOSECONDS) {
+                read += storage.read(read, block);
+            }
+            double reading = read / seconds(start);
+            AtomicLong processor = new AtomicLong();
+            double[] mixed = mixed(storage, written / BLOCK, block, arena, processor);
+            start = System.nanoTime();
+            for (int i = 0; i < FLUSHES; i++) {
+                storage.write(0, block.asSlice(0, Storage.BLOCK));
+                storage.flush();
+            }
+            double flush = seconds(start) / FLUSHES;
+            return new DiskSpeed(
+                    write, reading, mixed[0] / mixed[1], processor.get() / 1e9 / mixed[0], flush, direct.get());
         } finally {
             Files.deleteIfExists(file);
         }
     }
 
-    private static DiskSpeed measure(Path file, Set<OpenOption> extra) throws IOException {
-        ByteBuffer block = block();
-        double write;
-        long written = 0;
-        try (FileChannel channel = FileChannel.open(file, options(extra, StandardOpenOption.WRITE))) {
-            long start = System.nanoTime();
-            while (written < BYTES && System.nanoTime() - start < NANOSECONDS) {
-                written += channel.write(block.rewind(), written);
-            }
-            channel.force(true);
-            write = written / ((System.nanoTime() - start) / 1e9);
-        }
-        try (FileChannel channel = FileChannel.open(file, options(extra, StandardOpenOption.READ))) {
-            long start = System.nanoTime();
-            long read = 0;
-            while (read < written && System.nanoTime() - start < NANOSECONDS) {
-                read += channel.read(block.rewind(), read);
-            }
-            double reading = read / ((System.nanoTime() - start) / 1e9);
-            return new DiskSpeed(write, reading, mixed(file, written, extra), !extra.isEmpty());
-        }
+    private static double seconds(long start) {
+        return (System.nanoTime() - start) / 1e9;
     }
 
-    /// Two threads read, two overwrite, in blocks all over the file, as streaming does.
-    private static double mixed(Path file, long bytes, Set<OpenOption> extra) throws IOException {
-        long blocks = bytes / BLOCK;
+    /// Two threads read, two overwrite, in blocks all over the file, as streaming does; bytes and seconds.
+    private static double[] mixed(Storage storage, long blocks, MemorySegment full, Arena arena, AtomicLong processor)
+            throws IOException {
         AtomicLong moved = new AtomicLong();
         long start = System.nanoTime();
         List<Future<?>> ends = new ArrayList<>();
-        try (ExecutorService threads = Executors.newFixedThreadPool(4);
-                FileChannel reading = FileChannel.open(file, options(extra, StandardOpenOption.READ));
-                FileChannel writing = FileChannel.open(file, options(extra, StandardOpenOption.WRITE))) {
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
             for (int i = 0; i < 4; i++) {
                 int thread = i;
                 ends.add(threads.submit(() -> {
-                    ByteBuffer block = block();
-                    for (long at = thread; System.nanoTime() - start < NANOSECONDS / 2; at += 5) {
+                    MemorySegment block = thread % 2 == 0 ? arena.allocate(BLOCK, Storage.BLOCK) : full;
+                    long before = THREADS.getCurrentThreadCpuTime();
+                    for (long at = thread; System.nanoTime() - start < NANOSECONDS; at += 5) {
                         long position = at % blocks * BLOCK;
                         moved.addAndGet(
-                                thread % 2 == 0
-                                        ? reading.read(block.rewind(), position)
-                                        : writing.write(block.rewind(), position));
+                                thread % 2 == 0 ? storage.read(position, block) : storage.write(position, block));
                     }
+                    processor.addAndGet(THREADS.getCurrentThreadCpuTime() - before);
                     return null;
                 }));
             }
@@ -94,23 +100,15 @@ record DiskSpeed(double write, double read, double mixed, boolean direct) {
         } catch (ExecutionException e) {
             throw new IOException(e.getCause());
         }
-        return moved.get() / ((System.nanoTime() - start) / 1e9);
+        return new double[] {Math.max(1, moved.get()), seconds(start)};
     }
 
     /// Not zeros, which some disks do not store.
-    private static ByteBuffer block() {
-        ByteBuffer block = ByteBuffer.allocateDirect(BLOCK + ALIGNMENT)
-                .alignedSlice(ALIGNMENT)
-                .limit(BLOCK);
+    private static MemorySegment block(Arena arena) {
+        MemorySegment block = arena.allocate(BLOCK, Storage.BLOCK);
         for (int i = 0; i < BLOCK; i++) {
-            block.put(i, (byte) (i * 31 + (i >> 9)));
+            block.set(ValueLayout.JAVA_BYTE, i, (byte) (i * 31 + (i >> 9)));
         }
         return block;
-    }
-
-    private static Set<OpenOption> options(Set<OpenOption> extra, OpenOption mode) {
-        Set<OpenOption> options = new HashSet<>(extra);
-        options.add(mode);
-        return options;
     }
 }

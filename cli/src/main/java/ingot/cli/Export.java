@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
@@ -42,8 +43,8 @@ final class Export implements Callable<Integer> {
     @Option(names = "--to", paramLabel = "FOLDER", description = "Where to write; the run folder if not given.")
     private @Nullable Path to;
 
-    @Option(names = "--memory", paramLabel = "SIZE", description = "The budget of this process, such as 1GiB.")
-    private @Nullable String memory;
+    @Mixin
+    private MemoryOption memory = new MemoryOption();
 
     Export(Screen screen) {
         this.screen = screen;
@@ -51,8 +52,7 @@ final class Export implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        List<String> settings = memory == null ? List.of() : List.of("memory=" + memory);
-        RunConfig config = ConfigFile.read(run, settings);
+        RunConfig config = ConfigFile.read(run, memory.with(List.of()));
         Path folder = to == null ? Path.of(config.run()) : to;
         Phases phases = new Phases(screen, System::nanoTime);
         phases.at("writing the model to " + folder, 0, 0);

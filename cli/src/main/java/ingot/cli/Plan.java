@@ -1,28 +1,25 @@
 package ingot.cli;
 
 import ingot.compiler.Backend;
-import ingot.compiler.Step;
 import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
-import ingot.cpu.Peaks;
 import ingot.cpu.TilePool;
 import ingot.nn.Gpt;
 import ingot.runtime.WindowPlan;
 import ingot.train.MemoryBudget;
 import ingot.train.RunConfig;
+import ingot.train.StreamCost;
 import ingot.train.StreamPlan;
 import ingot.train.Traffic;
 import ingot.train.TrainingRun;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 /// `ingot plan`.
@@ -44,9 +41,6 @@ import picocli.CommandLine.Parameters;
             "  ingot plan examples/quickstart.yaml --memory 300MiB train.micro-batch=1"
         })
 final class Plan implements Callable<Integer> {
-    /// What a training step reaches of the fma peak on one device, from `ingot bench train`.
-    private static final double SUSTAINED = 0.58;
-
     private final Screen screen;
 
     @Parameters(index = "0", paramLabel = "CONFIG", description = "The configuration (YAML), or the folder of a run.")
@@ -55,8 +49,8 @@ final class Plan implements Callable<Integer> {
     @Parameters(index = "1..*", paramLabel = "key=value", description = "Settings that win over the file.")
     private List<String> overrides = List.of();
 
-    @Option(names = "--memory", paramLabel = "SIZE", description = "The budget of the whole process, such as 1GiB.")
-    private @Nullable String memory;
+    @Mixin
+    private MemoryOption memory = new MemoryOption();
 
     Plan(Screen screen) {
         this.screen = screen;
@@ -64,11 +58,7 @@ final class Plan implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        List<String> settings = new ArrayList<>(overrides);
-        if (memory != null) {
-            settings.add("memory=" + memory);
-        }
-        RunConfig config = ConfigFile.read(file, settings);
+        RunConfig config = ConfigFile.read(file, memory.with(overrides));
         long bytes =
                 config.memory().isEmpty() ? new Machine(Path.of("/")).available() : MemoryBudget.parse(config.memory());
         Gpt model = TrainingRun.model(config, Explain.vocabulary(config));
@@ -77,11 +67,15 @@ final class Plan implements Callable<Integer> {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
             StreamPlan plan = TrainingRun.plan(config, model, backend, MemoryBudget.of(bytes));
             screen.live("measuring the processor and the disk ...");
-            double compute = Peaks.measure(pool).fma() * 1e9 * SUSTAINED;
-            DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())));
-            screen.end(false);
-            memory(plan);
-            time(config, plan, compute, disk);
+            try (StreamCost.Probe updates = new StreamCost.Probe(config.train().rule(), backend.background());
+                    KernelTimes.Probe kernels = new KernelTimes.Probe(plan.program(), backend, pool)) {
+                DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())));
+                KernelTimes times = kernels.measure();
+                StreamCost cost = updates.measure();
+                screen.end(false);
+                memory(plan);
+                time(config, plan, times, cost, disk);
+            }
             return 0;
         } finally {
             screen.end(false);
@@ -137,29 +131,34 @@ final class Plan implements Callable<Integer> {
                         + Quantity.digits((double) whole / plan.budget().bytes()) + " : 1");
     }
 
-    private void time(RunConfig config, StreamPlan plan, double compute, DiskSpeed disk) {
-        double flops = 0;
-        for (Step step : plan.program().steps()) {
-            if (step instanceof Step.Run run) {
-                flops += Explain.flops(run.kernel());
-            }
-        }
+    private void time(RunConfig config, StreamPlan plan, KernelTimes kernels, StreamCost cost, DiskSpeed disk) {
         long tokens = (long) config.train().batch() * config.model().context();
-        double computing = flops / compute;
-        // forward : backward is 1 : 2 in products, and 1 : 3 if the forward is computed again
-        double forward = computing / (config.train().recompute() ? 4 : 3);
+        double computing = kernels.forward() + kernels.backward();
+        double late = plan.traffic().late() / 4.0;
+        double trained = plan.layout().elements(false);
         Traffic best = plan.traffic();
         double step = Double.POSITIVE_INFINITY;
+        double beside = 0;
         for (int eighths = 0; eighths <= 8; eighths++) {
-            Traffic traffic = plan.traffic().later(eighths / 8.0);
+            double part = eighths / 8.0;
+            Traffic traffic = plan.traffic().later(part);
+            double forward = beside(traffic.forwardRead() + traffic.forwardWritten(), trained, cost, disk);
+            double backward = beside(traffic.backwardRead() + traffic.backwardWritten(), part * late, cost, disk);
+            // what runs beside the computation takes its share of the processor
+            double slow = 1 / kernels.scaling();
             double seconds = plan.window().overlap()
-                    ? traffic.seconds(forward, computing - forward, disk.mixed())
-                    : computing + (traffic.read() + traffic.written()) / disk.mixed();
+                    ? traffic.seconds(
+                            Math.max(kernels.forward() + slow * forward, forward),
+                            Math.max(kernels.backward() + slow * backward, backward),
+                            disk.mixed())
+                    : computing + forward + backward + (traffic.read() + traffic.written()) / disk.mixed();
             if (seconds < step) {
                 step = seconds;
                 best = traffic;
+                beside = forward + backward;
             }
         }
+        step += 2 * disk.flush();
         double transfer = (best.read() + best.written()) / disk.mixed();
         item(
                 "traffic",
@@ -167,11 +166,21 @@ final class Plan implements Callable<Integer> {
         item(
                 "disk",
                 Quantity.bytes(disk.mixed()) + "/s reading and writing at once (" + Quantity.bytes(disk.read())
-                        + "/s reading, " + Quantity.bytes(disk.write()) + "/s writing)");
+                        + "/s reading, " + Quantity.bytes(disk.write()) + "/s writing), "
+                        + Quantity.digits(1000 * disk.flush())
+                        + " ms per flush");
         item(
                 "compute",
-                Quantity.metric(flops) + "FLOP per step at " + Quantity.metric(compute) + "FLOP/s ("
-                        + Quantity.digits(SUSTAINED) + " of the fma peak)");
+                Quantity.metric(kernels.flops()) + "FLOP per step at " + Quantity.metric(kernels.flops() / computing)
+                        + "FLOP/s: forward " + Quantity.duration(kernels.forward()) + ", backward "
+                        + Quantity.duration(kernels.backward()) + "; " + Math.round(100 * kernels.timed())
+                        + "% of it by kernels that were timed here");
+        item(
+                "beside it",
+                Quantity.duration(beside) + " of one processor: updates at "
+                        + Quantity.metric(1 / cost.update()) + "weights/s, checksums at "
+                        + Quantity.bytes(1 / cost.checksum()) + "/s, transfers at " + Quantity.bytes(1 / disk.cpu())
+                        + "/s; all threads compute " + Quantity.digits(kernels.scaling()) + " times as fast as one");
         item(
                 "step",
                 Quantity.duration(step) + " for " + Quantity.count(tokens) + " tokens: "
@@ -182,6 +191,11 @@ final class Plan implements Callable<Integer> {
                 Quantity.count(Math.round(tokens * transfer / computing))
                         + " tokens per step take as long to compute as to read and write");
         item("wear", Quantity.bytes(best.written() / step * 86400) + " written per day");
+    }
+
+    /// Seconds of one processor for what is moved and updated.
+    private static double beside(double bytes, double updated, StreamCost cost, DiskSpeed disk) {
+        return bytes * (cost.checksum() + disk.cpu()) + updated * cost.update();
     }
 
     private void item(String name, String text) {

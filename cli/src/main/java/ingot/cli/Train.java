@@ -12,9 +12,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
-import picocli.CommandLine.Option;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Parameters;
 
 /// `ingot train`.
@@ -57,15 +56,8 @@ final class Train implements Callable<Integer> {
             description = "Settings that win over the file, such as train.steps=200.")
     private List<String> overrides = List.of();
 
-    @Option(
-            names = "--memory",
-            paramLabel = "SIZE",
-            description = {
-                "What this process may use of memory in all, such as 1GiB. The",
-                "training state lies on disk and streams through it. Without it:",
-                "all in memory, if it fits; else what the machine has."
-            })
-    private @Nullable String memory;
+    @Mixin
+    private MemoryOption memory = new MemoryOption();
 
     Train(Screen screen) {
         this.screen = screen;
@@ -73,7 +65,7 @@ final class Train implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        RunConfig config = ConfigFile.read(file, settings());
+        RunConfig config = ConfigFile.read(file, memory.with(overrides));
         TrainingScreen progress = new TrainingScreen(screen, config, System::nanoTime);
         try (TilePool pool = new TilePool(Threads.of(config.threads()));
                 Interrupt interrupt = Interrupt.on(progress::interrupt)) {
@@ -89,14 +81,6 @@ final class Train implements Callable<Integer> {
             report(config, backend, outcome, progress.elapsed());
             return 0;
         }
-    }
-
-    private List<String> settings() {
-        List<String> settings = new ArrayList<>(overrides);
-        if (memory != null) {
-            settings.add("memory=" + memory);
-        }
-        return settings;
     }
 
     private void report(RunConfig config, Backend backend, TrainingRun.Outcome outcome, double seconds) {
@@ -147,9 +131,7 @@ final class Train implements Callable<Integer> {
 
     private String again() {
         List<String> words = new ArrayList<>(List.of(Shell.ingot(), "train", Shell.quote(file)));
-        if (memory != null) {
-            words.addAll(List.of("--memory", Shell.quote(memory)));
-        }
+        words.addAll(memory.words());
         overrides.forEach(word -> words.add(Shell.quote(word)));
         return String.join(" ", words);
     }

@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 
 /// Whole 4 KiB blocks over a storage: a short transfer is continued at the block where it stopped.
 final class Blocks {
-    static final int SIZE = 4096;
+    static final int SIZE = Storage.BLOCK;
 
     private static final int IDLE_LIMIT = 16;
 

@@ -9,6 +9,9 @@ import java.util.function.LongConsumer;
 ///
 /// Positions, sizes and memory addresses of transfers are multiples of 4 KiB.
 public interface Storage extends AutoCloseable {
+    /// Bytes of a block.
+    int BLOCK = 4096;
+
     /// Reads as many bytes as it likes; their number, or -1 behind the end.
     int read(long position, MemorySegment into) throws IOException;
 

@@ -2,6 +2,7 @@ package ingot.train;
 
 import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
+import ingot.compiler.Program;
 import ingot.data.Corpus;
 import ingot.data.Sequences;
 import ingot.data.Tokenizer;
@@ -38,11 +39,33 @@ public final class Evaluator implements AutoCloseable {
         executor = new Executor(Compiler.inference(model.lossGraph(batch, text.length(), false)), backend, store);
     }
 
-    /// An evaluator in the memory of a trainer that is idle meanwhile, `rows` sequences at a time.
-    Evaluator(LanguageModel model, Sequences text, Backend backend, Trainer idle, int rows) {
+    /// An evaluator in the memory of a trainer that is idle meanwhile: with as many sequences at a time as there is
+    /// room for, because every pass reads all weights.
+    Evaluator(LanguageModel model, Sequences text, Backend backend, Trainer idle) {
         this.text = text;
-        batch = Math.min(rows, text.count());
-        executor = idle.idle(Compiler.inference(model.lossGraph(batch, text.length(), false), idle.options()), backend);
+        long room = idle.program().memory().activationBytes();
+        int rows = Math.min(idle.rows(), text.count());
+        Program program = program(model, text, rows, idle);
+        for (int attempt = 0; attempt < 3 && rows < text.count(); attempt++) {
+            double share = (attempt == 0 ? 1 : 0.8)
+                    * room
+                    / Math.max(1, program.memory().activationBytes());
+            int more = Math.clamp((long) (rows * share), rows, text.count());
+            if (more == rows) {
+                break;
+            }
+            Program larger = program(model, text, more, idle);
+            if (larger.memory().activationBytes() <= room) {
+                program = larger;
+                rows = more;
+            }
+        }
+        batch = rows;
+        executor = idle.idle(program, backend);
+    }
+
+    private static Program program(LanguageModel model, Sequences text, int rows, Trainer idle) {
+        return Compiler.inference(model.lossGraph(rows, text.length(), false), idle.options());
     }
 
     /// Measures the model of a folder: a run folder, or any Hugging Face folder of a causal language model with a

@@ -7,6 +7,7 @@ import ingot.store.Durable;
 import ingot.store.Initial;
 import ingot.store.Progress;
 import ingot.store.Safetensors;
+import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import ingot.store.StoredTensor;
 import ingot.store.Transfer;
@@ -28,8 +29,6 @@ import java.util.zip.CRC32C;
 /// The store is made beside its name and renamed when it is complete; only then the checkpoints go. So at any moment
 /// there is one whole state, or two that are the same: the one with more steps counts.
 final class StateMove {
-    private static final long PAGE = 4096;
-
     /// Chunks on their way at the same time.
     private static final int IN_FLIGHT = 4;
 
@@ -132,7 +131,7 @@ final class StateMove {
     private void check(Checkpoint.State state, Safetensors arrays) {
         Digest.Running digest = new Digest.Running();
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment buffer = arena.allocate(4L * layout.chunkElements(), PAGE);
+            MemorySegment buffer = arena.allocate(4L * layout.chunkElements(), Storage.BLOCK);
             for (int t = 0; t < layout.tensors().size(); t++) {
                 StoredTensor tensor = layout.tensors().get(t);
                 CRC32C crc = new CRC32C();
@@ -172,7 +171,7 @@ final class StateMove {
             for (int i = 0; i < IN_FLIGHT; i++) {
                 List<MemorySegment> parts = new ArrayList<>();
                 for (int part = 0; part < layout.stateParts(); part++) {
-                    parts.add(arena.allocate(4L * layout.chunkElements(), PAGE));
+                    parts.add(arena.allocate(4L * layout.chunkElements(), Storage.BLOCK));
                 }
                 buffers.add(parts);
                 writes.add(new ArrayList<>());

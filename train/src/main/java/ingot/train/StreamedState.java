@@ -12,6 +12,7 @@ import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
 import ingot.runtime.WindowPlan;
 import ingot.store.DiskStore;
+import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import ingot.store.WeightStore;
 import java.lang.foreign.Arena;
@@ -28,7 +29,6 @@ import tools.jackson.databind.json.JsonMapper;
 /// commits.
 final class StreamedState implements TrainingState {
     private static final JsonMapper JSON = JsonMapper.builder().build();
-    private static final long PAGE = 4096;
 
     private final StreamPlan plan;
     private final Arena arena = Arena.ofShared();
@@ -137,8 +137,8 @@ final class StreamedState implements TrainingState {
         DiskStore opened = null;
         SpillFile made = SpillFile.NONE;
         try {
-            window = arena.allocate(plan.window().bytes(), PAGE);
-            ring = arena.allocate(plan.ringBytes(), PAGE);
+            window = arena.allocate(plan.window().bytes(), Storage.BLOCK);
+            ring = arena.allocate(plan.ringBytes(), Storage.BLOCK);
             opened = store(layout, window, settings);
             long spilled = plan.program().memory().spillBytes();
             if (spilled > 0) {

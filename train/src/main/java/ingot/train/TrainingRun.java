@@ -422,7 +422,7 @@ public final class TrainingRun {
             trainer.flush();
             Evaluator.Evaluation result;
             try (Evaluator evaluator = streams
-                    ? new Evaluator(model, heldOut, backend, trainer, trainer.rows())
+                    ? new Evaluator(model, heldOut, backend, trainer)
                     : new Evaluator(model, heldOut, backend, trainer.store())) {
                 result =
                         evaluator.run(() -> false, done -> callback.onPhase("evaluating", done, evaluator.sequences()));
