@@ -17,9 +17,8 @@ import java.util.Set;
 /// An array that is not pinned has a stay for every run of visits that touch it. A weight arrives one visit early (it
 /// is read, and updated, while the stage before it computes), a gradient leaves one visit late (it is written while the
 /// next stage computes). If that does not fit, the window works without this overlap: slower, and as small as it gets.
-/// With more memory arrays are pinned, in a fixed order: what the first visit updates, for nothing computes while it is
-/// read, then weights, which are read twice per step, then gradients and moments, which are read once. A
-/// least-recently-used cache would have no hits: the order of a step is a cycle.
+/// With more memory arrays are pinned, in a fixed order: weights, which are read twice per step, then gradients and
+/// moments, which are read once. A least-recently-used cache would have no hits: the order of a step is a cycle.
 ///
 /// @param stays in the order in which they begin
 /// @param pinned offset of every pinned array
@@ -153,11 +152,9 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
         for (Stay stay : stays(visits, sizes, Set.of(), true)) {
             reads.merge(stay.key(), 1, Integer::sum);
         }
-        Set<String> first = visits.isEmpty() ? Set.of() : visits.getFirst().updated();
         List<Key> candidates = new ArrayList<>(sizes.keySet());
-        candidates.sort(Comparator.comparingInt((Key key) -> first.contains(key.tensor())
-                        ? 0
-                        : key.part().equals(Key.WEIGHT) ? 1 : key.part().equals(Key.GRADIENT) ? 2 : 3)
+        candidates.sort(Comparator.comparingInt((Key key) ->
+                        key.part().equals(Key.WEIGHT) ? 0 : key.part().equals(Key.GRADIENT) ? 1 : 2)
                 .thenComparingInt(key -> -reads.getOrDefault(key, 0)));
         return candidates;
     }
