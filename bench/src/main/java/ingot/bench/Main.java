@@ -14,6 +14,7 @@ import picocli.CommandLine;
             TrainBenchmark.class,
             ProfileBenchmark.class,
             StreamBenchmark.class,
+            ForwardBenchmark.class,
             BitsBenchmark.class,
             KillBenchmark.class,
             CompileBenchmark.class

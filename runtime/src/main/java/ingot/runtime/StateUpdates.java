@@ -5,6 +5,28 @@ import java.util.List;
 
 /// What training does with state that passes through memory.
 public interface StateUpdates {
+    /// For programs that only read.
+    StateUpdates NONE = new StateUpdates() {
+        @Override
+        public void begin() {}
+
+        @Override
+        public void apply(
+                String tensor,
+                long start,
+                int elements,
+                MemorySegment weight,
+                List<MemorySegment> moments,
+                MemorySegment gradient) {
+            throw new IllegalStateException(tensor + ": an update is pending, expected none");
+        }
+
+        @Override
+        public void complete(String tensor, long start, MemorySegment gradient) {
+            throw new IllegalStateException(tensor + ": a gradient is complete, expected none");
+        }
+    };
+
     /// A run begins: all gradients will be complete anew.
     void begin();
 

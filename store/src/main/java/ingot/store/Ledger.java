@@ -160,7 +160,7 @@ final class Ledger {
 
     /// True when so much was written since the last flush that the next commit would wait long.
     boolean wantsFlush() {
-        return failure == null && unflushed >= flushBytes;
+        return failure == null && unflushed > 0 && unflushed >= flushBytes;
     }
 
     /// A flush begins: it covers what was written before.

@@ -55,13 +55,8 @@ public record Streamed(
     static StreamPlan plan(Task task, Recipe recipe, Backend backend, Streamed settings) {
         TrainingSpec spec = Trainer.spec(task, recipe);
         StoreLayout layout = StreamPlan.layout(task, recipe.optimizer(), settings.chunkElements());
-        List<Compiler.Options> candidates = new ArrayList<>(List.of(KEEPING, SPILLING));
-        for (int part : TILES) {
-            long bytes = settings.budget().available() / part;
-            if (bytes >= 4L * settings.chunkElements()) {
-                candidates.add(SPILLING.withTiles(bytes, settings.chunkElements()));
-            }
-        }
+        List<Compiler.Options> candidates = new ArrayList<>(List.of(KEEPING));
+        candidates.addAll(tilings(SPILLING, settings.budget(), settings.chunkElements()));
         Compiler.Options smallest = KEEPING;
         long least = Long.MAX_VALUE;
         for (Compiler.Options options : candidates) {
@@ -78,6 +73,18 @@ public record Streamed(
         Program program = Compiler.training(spec, smallest);
         StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
         return StreamPlan.of(smallest, program, layout, sizes, settings.budget());
+    }
+
+    /// Weights whole, then in ever smaller tiles.
+    static List<Compiler.Options> tilings(Compiler.Options whole, MemoryBudget budget, int chunkElements) {
+        List<Compiler.Options> all = new ArrayList<>(List.of(whole));
+        for (int part : TILES) {
+            long bytes = budget.available() / part;
+            if (bytes >= 4L * chunkElements) {
+                all.add(whole.withTiles(bytes, chunkElements));
+            }
+        }
+        return all;
     }
 
     /// The same in files.

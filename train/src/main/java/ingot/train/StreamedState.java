@@ -101,26 +101,6 @@ final class StreamedState implements TrainingState {
         }
     }
 
-    /// For programs that only read.
-    private static final StateUpdates NOTHING = new StateUpdates() {
-        @Override
-        public void begin() {}
-
-        @Override
-        public void apply(
-                String tensor,
-                long start,
-                int elements,
-                MemorySegment weight,
-                List<MemorySegment> moments,
-                MemorySegment gradient) {
-            throw new IllegalStateException(tensor + ": an update is pending, expected none");
-        }
-
-        @Override
-        public void complete(String tensor, long start, MemorySegment gradient) {}
-    };
-
     private StreamedState(
             StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
         this.plan = plan;
@@ -226,7 +206,7 @@ final class StreamedState implements TrainingState {
     @Override
     public Residency idle(Program other) {
         WindowPlan passing = WindowPlan.of(Visit.of(other), List.of(), window.byteSize());
-        Streaming reading = new Streaming(other, passing, store, window, ring, NOTHING);
+        Streaming reading = new Streaming(other, passing, store, window, ring, StateUpdates.NONE);
         reading.committed(note.steps());
         return reading;
     }
