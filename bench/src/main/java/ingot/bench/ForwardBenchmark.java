@@ -24,8 +24,8 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 
-/// A forward pass through a model whose weights were never updated: they are made from the seed, stage by stage, and never
-/// stored.
+/// A forward pass through a model whose weights were never updated: they are made from the seed, stage by stage, and
+/// never stored.
 @CommandLine.Command(
         name = "forward",
         description = "A forward pass through a model of any size, with its first weights, within a memory budget.",
@@ -55,8 +55,7 @@ final class ForwardBenchmark implements Callable<Integer> {
         RunConfig config = RunConfig.parse(yaml, List.of());
         GptConfig whole = sizes(config);
         if (tokens < 1 || tokens > whole.context()) {
-            throw new IngotException(
-                    "bench forward: --tokens expected 1 to " + whole.context() + ", got " + tokens);
+            throw new IngotException("bench forward: --tokens expected 1 to " + whole.context() + ", got " + tokens);
         }
         Gpt all = Gpt.of(whole);
         boolean some = layers > 0 && layers < whole.layers();
@@ -155,7 +154,11 @@ final class ForwardBenchmark implements Callable<Integer> {
             long now = System.nanoTime();
             if (now - told > 10_000_000_000L) {
                 told = now;
-                Sample.print("  %,d s: stage %,d, %s", (now - start) / 1_000_000_000L, visit.index(), visit.stage().name());
+                Sample.print(
+                        "  %,d s: stage %,d, %s",
+                        (now - start) / 1_000_000_000L,
+                        visit.index(),
+                        visit.stage().name());
             }
         }
 

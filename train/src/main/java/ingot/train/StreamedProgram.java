@@ -23,8 +23,8 @@ import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 
-/// A graph over weights that do not fit into memory and do not change: they pass through a window from where they begin, the
-/// files of a base or the seed. Nothing of them is written to disk.
+/// A graph over weights that do not fit into memory and do not change: they pass through a window from where they
+/// begin, the files of a base or the seed. Nothing of them is written to disk.
 public final class StreamedProgram implements AutoCloseable {
     private static final long PAGE = 4096;
     private static final int CHUNKS_IN_FLIGHT = 4;

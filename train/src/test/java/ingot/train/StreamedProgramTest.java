@@ -57,7 +57,8 @@ class StreamedProgramTest {
         try (RamStore store = new RamStore()) {
             InMemoryState.of(
                             new Task(MODEL.parameters(), rows -> graph, java.util.Set.of(), false, (step, into) -> 0),
-                            Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1, 0), 1).withSeed(5),
+                            Recipe.of(new Optimizer.Sgd(0, 0), Schedule.constant(1, 0), 1)
+                                    .withSeed(5),
                             backend,
                             store)
                     .close();
