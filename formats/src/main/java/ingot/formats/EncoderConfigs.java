@@ -1,13 +1,18 @@
 package ingot.formats;
 
+import ingot.nn.Activation;
 import ingot.nn.Bert;
 import ingot.nn.BertConfig;
 import ingot.nn.BertConfig.Layout;
 import ingot.nn.Head;
+import ingot.nn.T5;
+import ingot.nn.T5Config;
+import ingot.nn.Vit;
+import ingot.nn.VitConfig;
 import java.util.Set;
 import tools.jackson.databind.JsonNode;
 
-/// config.json of text encoders.
+/// config.json of models that read a text or an image as a whole.
 final class EncoderConfigs {
     private EncoderConfigs() {}
 
@@ -70,6 +75,58 @@ final class EncoderConfigs {
                 false,
                 head(c),
                 c.number("initializer_range", 0.02)));
+    }
+
+    static Vit vit(ModelConfig c, Set<String> tensors) {
+        boolean classifies =
+                c.texts("architectures").stream().findFirst().orElse("").endsWith("ForImageClassification");
+        return new Vit(new VitConfig(
+                c.size("image_size", 224),
+                c.size("patch_size", 16),
+                c.size("num_channels", 3),
+                c.size("hidden_size"),
+                Sizes.layers(c, "num_hidden_layers", tensors),
+                c.size("num_attention_heads"),
+                c.size("intermediate_size"),
+                classifies ? labels(c) : 0,
+                c.number("layer_norm_eps", 1e-12),
+                Sizes.activation(c, "hidden_act", "gelu"),
+                c.flag("qkv_bias", true),
+                !classifies && tensors.stream().anyMatch(name -> name.endsWith("pooler.dense.weight")),
+                c.number("hidden_dropout_prob", 0),
+                c.number("attention_probs_dropout_prob", 0),
+                c.number("initializer_range", 0.02)));
+    }
+
+    static T5 t5(ModelConfig c, Set<String> tensors) {
+        String projection = c.text("feed_forward_proj", "relu");
+        Activation activation =
+                switch (projection) {
+                    case "relu", "gated-relu" -> Activation.RELU;
+                    case "gated-gelu" -> Activation.GELU_TANH; // as the library has it
+                    case "gelu" -> Activation.GELU;
+                    case "gated-silu", "silu" -> Activation.SILU;
+                    default ->
+                        throw c.unsupported("feed_forward_proj", "relu, gelu, silu, gated-relu, gated-gelu, gated-silu");
+                };
+        int layers = Sizes.layers(c, "num_layers", tensors);
+        return new T5(new T5Config(
+                c.size("vocab_size"),
+                c.size("d_model"),
+                c.size("d_kv"),
+                c.size("d_ff"),
+                layers,
+                c.has("num_decoder_layers") ? Sizes.layers(c, "num_decoder_layers", tensors) : layers,
+                c.size("num_heads"),
+                c.size("relative_attention_num_buckets", 32),
+                c.size("relative_attention_max_distance", 128),
+                c.number("layer_norm_epsilon", 1e-6),
+                activation,
+                projection.startsWith("gated-"),
+                c.flag("tie_word_embeddings", true),
+                c.has("decoder_start_token_id") ? c.whole("decoder_start_token_id", 0, 1 << 24) : 0,
+                c.number("dropout_rate", 0.1),
+                0.05));
     }
 
     /// By the class that wrote the file; other classes are read without their heads.

@@ -2,6 +2,7 @@ package ingot.formats;
 
 import ingot.ir.IngotException;
 import ingot.ir.Type;
+import ingot.nn.ImageClassifier;
 import ingot.nn.LanguageModel;
 import ingot.nn.Network;
 import ingot.nn.Parameter;
@@ -90,7 +91,7 @@ public final class HuggingFace implements AutoCloseable {
         }
         throw new IngotException(
                 folder + ": a " + type() + " does not continue texts; expected a causal language model: "
-                        + "gemma, gpt2, llama, mistral, mixtral, qwen2, qwen3, …");
+                        + "gemma, gpt2, gpt_neox, llama, mistral, mixtral, phi, qwen2 or qwen3");
     }
 
     public TextEncoder encoder() {
@@ -99,6 +100,13 @@ public final class HuggingFace implements AutoCloseable {
         }
         throw new IngotException(folder + ": a " + type()
                 + " is no encoder of texts; expected bert, distilbert, roberta or xlm-roberta");
+    }
+
+    public ImageClassifier imageClassifier() {
+        if (model instanceof ImageClassifier images) {
+            return images;
+        }
+        throw new IngotException(folder + ": a " + type() + " does not classify images; expected vit");
     }
 
     /// The weights under the names of `model().parameters()`.

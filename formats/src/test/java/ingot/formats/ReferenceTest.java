@@ -13,6 +13,7 @@ import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Value;
 import ingot.nn.CrossEntropy;
+import ingot.nn.ImageClassifier;
 import ingot.nn.LanguageModel;
 import ingot.nn.Parameter;
 import ingot.nn.TextEncoder;
@@ -95,6 +96,24 @@ class ReferenceTest {
             assertThat(difference(outputs.get("pooled"), expected.get("pooler_output")))
                     .isLessThan(OUTPUT_TOLERANCE);
             gradients(hiddenLoss(graph, expected), inputs, model.parameters(), weights, expected);
+        }
+    }
+
+    @Test
+    void images() {
+        ReferenceCase reference = ReferenceCase.orSkip("vit");
+        Map<String, Tensor> expected = reference.expected();
+        try (HuggingFace folder = HuggingFace.open(reference.folder())) {
+            ImageClassifier model = folder.imageClassifier();
+            Map<String, Tensor> inputs = new LinkedHashMap<>();
+            inputs.put("pixels", expected.get("pixel_values"));
+            int batch = expected.get("labels").shape().dim(0);
+            Map<String, Tensor> weights = weights(folder.weights());
+            Map<String, Tensor> outputs = Interpreter.run(model.logitsGraph(batch), inputs, weights);
+            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            inputs.put("targets", expected.get("labels"));
+            inputs.put("scale", share(expected.get("labels")));
+            gradients(model.lossGraph(batch, false), inputs, model.parameters(), weights, expected);
         }
     }
 
@@ -205,7 +224,7 @@ class ReferenceTest {
         return Tensor.scalar(1f / counted);
     }
 
-    private static double difference(Tensor found, Tensor expected) {
+    static double difference(Tensor found, Tensor expected) {
         assertThat(found.type()).isEqualTo(expected.type());
         float[] difference = found.toFloats();
         float[] other = expected.toFloats();

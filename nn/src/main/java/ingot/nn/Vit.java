@@ -93,9 +93,11 @@ public final class Vit implements ImageClassifier {
             Value kernel = b.reshape(projection.of("weight", width, config.channels(), patch, patch), width, -1);
             Value ofPatches = b.reshape(
                     Layers.linearTransposed(b, patches, kernel, projection.of("bias", width)), batch, -1, width);
-            Value first = b.broadcast(w.of("cls_token", 1, 1, width), Shape.of(batch, 1, width));
+            Value token = b.reshape(w.of("cls_token", 1, 1, width), width);
+            Value first = b.broadcast(token, Shape.of(batch, 1, width), List.of(2));
             Value all = b.concatenate(List.of(first, ofPatches), 1);
-            Value sum = b.reshape(b.add(all, w.of("position_embeddings", 1, tokens, width)), -1, width);
+            Value positions = b.reshape(w.of("position_embeddings", 1, tokens, width), tokens, width);
+            Value sum = b.reshape(b.add(all, positions), -1, width);
             return Activations.dropout(b, sum, config.hiddenDropout(), random, batch);
         });
     }

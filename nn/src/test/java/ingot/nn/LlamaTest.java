@@ -28,19 +28,40 @@ class LlamaTest {
                 new LlamaConfig(17, CONTEXT, 8, 2, 4, 2, 6, 10, 1e-5, new Rope(4, 100, scaling), false, variant, 0.3));
     }
 
-    static List<Llama> models() {
+    private static ParallelConfig parallel(boolean parallel, boolean headNorms) {
+        return new ParallelConfig(
+                17,
+                CONTEXT,
+                8,
+                2,
+                2,
+                2,
+                10,
+                1e-5,
+                Activation.GELU,
+                Rope.of(2, 100),
+                parallel,
+                true,
+                false,
+                headNorms,
+                0.3);
+    }
+
+    static List<LanguageModel> models() {
         return List.of(
                 model(Variant.LLAMA, new Rope.None()),
                 model(Variant.LLAMA.withBiases(true, true, true).withHeadNorms(), new Rope.Linear(2)),
                 model(Variant.LLAMA.withWindow(3, 1), new Rope.Llama3(4, 1, 4, 8)),
                 model(Variant.LLAMA.withGemma().withActivation(Activation.GELU_TANH), new Rope.None()),
-                model(Variant.LLAMA.withExperts(3, 2), new Rope.Yarn(4, 8, 32, 1, 1.1, true)));
+                model(Variant.LLAMA.withExperts(3, 2), new Rope.Yarn(4, 8, 32, 1, 1.1, true)),
+                new Phi(parallel(true, true)),
+                new GptNeoX(parallel(false, false)));
     }
 
-    /// The bits of one pass over the whole sequence, whatever the variant.
+    /// The bits of one pass over the whole sequence, whatever the variant; so with the other decoders.
     @ParameterizedTest
     @MethodSource("models")
-    void decodingStepByStepGivesTheBitsOfTheWholeSequence(Llama model) {
+    void decodingStepByStepGivesTheBitsOfTheWholeSequence(LanguageModel model) {
         Map<String, Tensor> weights = Sample.weights(model.parameters(), 5);
         Tensor tokens = Sample.ints(3, 17, 1, CONTEXT);
         float[] whole = Interpreter.run(model.logitsGraph(1, CONTEXT, false), Map.of("tokens", tokens), weights)

@@ -14,6 +14,7 @@ import ingot.ir.Tensor;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.CrossEntropy;
+import ingot.nn.ImageClassifier;
 import ingot.nn.LanguageModel;
 import ingot.nn.Parameter;
 import ingot.nn.TextEncoder;
@@ -55,7 +56,8 @@ class ReferenceTest {
         "bert, 2",
         "bert-classification, 1",
         "roberta-classification, 2",
-        "distilbert-classification, 2"
+        "distilbert-classification, 2",
+        "vit, 1"
     })
     void tenStepsOfEachOptimizer(String name, int microBatch) {
         ReferenceCase reference = ReferenceCase.orSkip(name);
@@ -96,7 +98,8 @@ class ReferenceTest {
         Map<String, Tensor> data = reference.tensors("expected.safetensors");
         try (HuggingFace folder = HuggingFace.open(reference.folder())) {
             Task task = task(folder, data);
-            int batch = data.get("input_ids").shape().dim(0);
+            Tensor input = data.containsKey("input_ids") ? data.get("input_ids") : data.get("pixel_values");
+            int batch = input.shape().dim(0);
             Recipe recipe = Recipe.of(
                             optimizer, Schedule.constant(expected.path("lr").asDouble(), 0), batch)
                     .withMicroBatch(microBatch);
@@ -128,8 +131,12 @@ class ReferenceTest {
     /// The same batch at every step; here the decay applies to every parameter.
     private static Task task(HuggingFace folder, Map<String, Tensor> data) {
         Map<String, Tensor> inputs = new LinkedHashMap<>();
-        inputs.put("tokens", data.get("input_ids"));
-        int time = data.get("input_ids").shape().dim(1);
+        int time = 0;
+        if (data.containsKey("input_ids")) {
+            inputs.put("tokens", data.get("input_ids"));
+            time = data.get("input_ids").shape().dim(1);
+        }
+        int length = time;
         List<Parameter> parameters = folder.model().parameters().stream()
                 .map(p -> new Parameter(p.name(), p.type(), p.initializer(), true))
                 .toList();
@@ -137,7 +144,7 @@ class ReferenceTest {
             case LanguageModel model -> {
                 Tensor targets = shifted(data.get("labels"));
                 inputs.put("targets", targets);
-                return task(parameters, rows -> model.lossGraph(rows, time, false), inputs, share(targets));
+                return task(parameters, rows -> model.lossGraph(rows, length, false), inputs, share(targets));
             }
             case TextEncoder model -> {
                 inputs.put("mask", data.get("attention_mask"));
@@ -147,11 +154,17 @@ class ReferenceTest {
                 if (data.containsKey("labels")) {
                     inputs.put("targets", data.get("labels"));
                     float share = share(data.get("labels"));
-                    return task(parameters, rows -> model.lossGraph(rows, time, false), inputs, share);
+                    return task(parameters, rows -> model.lossGraph(rows, length, false), inputs, share);
                 }
                 inputs.put("target_hidden", data.get("target_hidden"));
                 inputs.put("target_pooled", data.get("target_pooled"));
-                return task(parameters, rows -> hiddenLoss(model, rows, time), inputs, hiddenShare(data));
+                return task(parameters, rows -> hiddenLoss(model, rows, length), inputs, hiddenShare(data));
+            }
+            case ImageClassifier model -> {
+                inputs.put("pixels", data.get("pixel_values"));
+                inputs.put("targets", data.get("labels"));
+                float share = share(data.get("labels"));
+                return task(parameters, rows -> model.lossGraph(rows, false), inputs, share);
             }
             default -> throw new AssertionError(folder.model());
         }

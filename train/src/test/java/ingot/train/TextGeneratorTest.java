@@ -156,6 +156,54 @@ class TextGeneratorTest {
         refused(begun, "has saved no model yet");
     }
 
+    /// A Llama with a tokenizer of words, which begins every text with a token of its own.
+    @Test
+    void aModelFromElsewhere() throws IOException {
+        ReferenceCase llama = ReferenceCase.orSkip("llama");
+        Path copy = Files.createDirectories(folder.resolve("llama"));
+        for (String file : List.of("config.json", "model.safetensors")) {
+            Files.copy(llama.folder().resolve(file), copy.resolve(file), StandardCopyOption.REPLACE_EXISTING);
+        }
+        StringBuilder words = new StringBuilder();
+        for (int id = 3; id < 160; id++) {
+            words.append(", \"w").append(id).append("\": ").append(id);
+        }
+        Files.writeString(copy.resolve("tokenizer.json"), """
+            {"version": "1.0", "truncation": null, "padding": null, "normalizer": null,
+             "added_tokens": [
+               {"id": 1, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true},
+               {"id": 2, "content": "</s>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}],
+             "pre_tokenizer": {"type": "WhitespaceSplit"},
+             "post_processor": {"type": "TemplateProcessing", "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+               "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+               "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}},
+             "decoder": null, "model": {"type": "WordLevel", "unk_token": "<unk>",
+               "vocab": {"<unk>": 0, "<s>": 1, "</s>": 2%s}}}
+            """.formatted(words));
+        int[] prompt = {1, 7, 40, 99};
+        StringBuilder text = new StringBuilder();
+        try (TextGenerator generator = TextGenerator.open(copy, Backends.tested());
+                HuggingFace files = HuggingFace.open(copy);
+                RamStore store = new RamStore()) {
+            Generation generation = generator.generate("w7 w40 w99", Sampling.greedy(6), text::append);
+            assertThat(generation.promptTokens()).isEqualTo(4);
+            ModelFolder.load(files, store);
+            StringBuilder expected = new StringBuilder();
+            try (Decoder decoder = new Decoder(files.languageModel(), 10, Backends.tested(), store)) {
+                float[] logits = decoder.append(prompt);
+                for (int i = 0; i < 6; i++) {
+                    int token = Sampling.greedy(6).choose(logits, i);
+                    if (files.endTokens().contains(token)) {
+                        break;
+                    }
+                    expected.append(expected.isEmpty() ? "w" : " w").append(token);
+                    logits = decoder.append(token);
+                }
+            }
+            assertThat(text).hasToString(expected.toString());
+        }
+    }
+
     @Test
     void damagedFiles() throws IOException {
         Path copy = copy("damaged");
