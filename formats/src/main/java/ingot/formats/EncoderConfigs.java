@@ -100,15 +100,13 @@ final class EncoderConfigs {
 
     static T5 t5(ModelConfig c, Set<String> tensors) {
         String projection = c.text("feed_forward_proj", "relu");
-        Activation activation =
-                switch (projection) {
-                    case "relu", "gated-relu" -> Activation.RELU;
-                    case "gated-gelu" -> Activation.GELU_TANH; // as the library has it
-                    case "gelu" -> Activation.GELU;
-                    case "gated-silu", "silu" -> Activation.SILU;
-                    default ->
-                        throw c.unsupported("feed_forward_proj", "relu, gelu, silu, gated-relu, gated-gelu, gated-silu");
-                };
+        Activation activation = switch (projection) {
+            case "relu", "gated-relu" -> Activation.RELU;
+            case "gated-gelu" -> Activation.GELU_TANH; // as the library has it
+            case "gelu" -> Activation.GELU;
+            case "gated-silu", "silu" -> Activation.SILU;
+            default -> throw c.unsupported("feed_forward_proj", "relu, gelu, silu, gated-relu, gated-gelu, gated-silu");
+        };
         int layers = Sizes.layers(c, "num_layers", tensors);
         return new T5(new T5Config(
                 c.size("vocab_size"),

@@ -44,8 +44,7 @@ final class ParallelConfigs {
                 c.size("intermediate_size"),
                 c.number("layer_norm_eps", 1e-5),
                 Sizes.activation(c, "hidden_act", "gelu"),
-                DecoderConfigs.rope(
-                        c, turned(c, heads, "rotary_pct", 0.25), c.number("rotary_emb_base", 1e4), context),
+                DecoderConfigs.rope(c, turned(c, heads, "rotary_pct", 0.25), c.number("rotary_emb_base", 1e4), context),
                 c.flag("use_parallel_residual", true),
                 c.flag("attention_bias", true),
                 c.flag("tie_word_embeddings", false),
@@ -57,8 +56,8 @@ final class ParallelConfigs {
     private static int turned(ModelConfig c, int heads, String key, double fallback) {
         int width = c.size("hidden_size");
         if (width % heads != 0) {
-            throw new IngotException(c.file() + ": hidden_size " + width + " does not divide into num_attention_heads "
-                    + heads);
+            throw new IngotException(
+                    c.file() + ": hidden_size " + width + " does not divide into num_attention_heads " + heads);
         }
         ModelConfig rope = c.section("rope_parameters");
         boolean newer = rope != null && rope.has("partial_rotary_factor");

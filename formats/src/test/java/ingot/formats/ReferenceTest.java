@@ -110,7 +110,8 @@ class ReferenceTest {
             int batch = expected.get("labels").shape().dim(0);
             Map<String, Tensor> weights = weights(folder.weights());
             Map<String, Tensor> outputs = Interpreter.run(model.logitsGraph(batch), inputs, weights);
-            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(difference(outputs.get("logits"), expected.get("logits")))
+                    .isLessThan(OUTPUT_TOLERANCE);
             inputs.put("targets", expected.get("labels"));
             inputs.put("scale", share(expected.get("labels")));
             gradients(model.lossGraph(batch, false), inputs, model.parameters(), weights, expected);

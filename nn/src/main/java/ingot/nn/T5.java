@@ -89,14 +89,16 @@ public final class T5 implements Network {
         Value source = b.reshape(encoded, -1, config.width());
         Weights side = new Weights(b, "decoder.");
         Value own = distances(side, batch, time, false);
-        Value seen = mask == null ? null : b.reshape(mask, batch, 1, 1, encoded.shape().dim(1));
+        Value seen = mask == null
+                ? null
+                : b.reshape(mask, batch, 1, 1, encoded.shape().dim(1));
         Value x = dropped(b, embedded(b, written), batch, random);
         for (int i = 0; i < config.decoderLayers(); i++) {
             Value in = x;
             x = side.within("block." + i, w -> {
                 Value y = w.within("layer.0", l -> attended(l, "SelfAttention", in, in, own, true, batch, random));
-                Value z = w.within(
-                        "layer.1", l -> attended(l, "EncDecAttention", y, source, seen, false, batch, random));
+                Value z =
+                        w.within("layer.1", l -> attended(l, "EncDecAttention", y, source, seen, false, batch, random));
                 return w.within("layer.2", l -> fed(l, z, batch, random));
             });
         }
@@ -153,8 +155,7 @@ public final class T5 implements Network {
         Value out = w.within("DenseReluDense", at -> {
             Value open = config.activation()
                     .apply(b, at.linear(config.gated() ? "wi_0" : "wi", normal, config.inner(), false));
-            Value inner =
-                    config.gated() ? b.multiply(open, at.linear("wi_1", normal, config.inner(), false)) : open;
+            Value inner = config.gated() ? b.multiply(open, at.linear("wi_1", normal, config.inner(), false)) : open;
             return at.linear("wo", dropped(b, inner, batch, random), config.width(), false);
         });
         return b.add(x, dropped(b, out, batch, random));
