@@ -60,8 +60,9 @@ final class ParallelConfigs {
                     c.file() + ": hidden_size " + width + " does not divide into num_attention_heads " + heads);
         }
         ModelConfig rope = c.section("rope_parameters");
-        boolean newer = rope != null && rope.has("partial_rotary_factor");
-        double share = newer ? rope.number("partial_rotary_factor") : c.number(key, fallback);
+        double share = rope != null && rope.has("partial_rotary_factor")
+                ? rope.number("partial_rotary_factor")
+                : c.number(key, fallback);
         return (int) (width / heads * share);
     }
 }
