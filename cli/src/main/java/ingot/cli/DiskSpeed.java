@@ -17,6 +17,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 
 /// Bytes per second to and from the disk below a folder, measured as a store uses it, with one small file that is
 /// deleted again.
@@ -34,6 +35,12 @@ record DiskSpeed(double write, double read, double mixed, double cpu, double flu
 
     /// At most 64 MiB and about two seconds in all.
     static DiskSpeed measure(Path folder) throws IOException {
+        return measure(folder, () -> LockSupport.parkNanos(NANOSECONDS));
+    }
+
+    /// The same where the processor is as busy as in a training step: `busy` runs again and again while reading and
+    /// writing at once are measured.
+    static DiskSpeed measure(Path folder, Runnable busy) throws IOException {
         Path file = Files.createTempFile(folder, ".ingot-doctor", ".tmp");
         AtomicBoolean direct = new AtomicBoolean(true);
         try (Storage storage = Storage.Opener.files(note -> direct.set(false)).open(file, false);
@@ -53,7 +60,20 @@ record DiskSpeed(double write, double read, double mixed, double cpu, double flu
             }
             double reading = read / seconds(start);
             AtomicLong processor = new AtomicLong();
-            double[] mixed = mixed(storage, written / BLOCK, block, arena, processor);
+            AtomicBoolean over = new AtomicBoolean();
+            Thread computing = Thread.ofPlatform().start(() -> {
+                while (!over.get()) {
+                    busy.run();
+                }
+            });
+            double[] mixed;
+            try {
+                mixed = mixed(storage, written / BLOCK, block, arena, processor);
+            } finally {
+                over.set(true);
+                LockSupport.unpark(computing);
+                join(computing);
+            }
             start = System.nanoTime();
             for (int i = 0; i < FLUSHES; i++) {
                 storage.write(0, block.asSlice(0, Storage.BLOCK));
@@ -64,6 +84,14 @@ record DiskSpeed(double write, double read, double mixed, double cpu, double flu
                     write, reading, mixed[0] / mixed[1], processor.get() / 1e9 / mixed[0], flush, direct.get());
         } finally {
             Files.deleteIfExists(file);
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

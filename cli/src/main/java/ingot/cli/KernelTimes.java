@@ -9,6 +9,7 @@ import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.ir.Shape;
+import ingot.ir.Type;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -81,6 +82,12 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
             plain = new CpuBackend(pool, Autotuner.off());
             works = works(program);
             time(false, START, 1);
+        }
+
+        /// Some milliseconds of computation on all threads.
+        void busy() {
+            Kernel kernel = square();
+            plain.prepare(kernel).run(addresses(kernel, memory), end(kernel, memory));
         }
 
         KernelTimes measure() {
@@ -313,14 +320,17 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
         return new Layout(layout.dtype(), Shape.of(dims), 0, List.of(strides));
     }
 
+    private static Kernel square() {
+        Layout layout = Layout.rowMajor(Type.f32(384, 384));
+        return new Kernel.Matmul(layout, layout, null, layout, 1, Kernel.Matmul.Old.REPLACED);
+    }
+
     /// How much faster one product is on all threads than on one.
     private static double scaling(TilePool pool, MemorySegment memory) {
         if (pool.threads() == 1) {
             return 1;
         }
-        Shape shape = Shape.of(384, 384);
-        Layout layout = Layout.rowMajor(ingot.ir.Type.f32(shape.dims()));
-        Kernel kernel = new Kernel.Matmul(layout, layout, null, layout, 1, Kernel.Matmul.Old.REPLACED);
+        Kernel kernel = square();
         for (long i = 0; i < 1 << 20; i += 4) {
             memory.set(ValueLayout.JAVA_FLOAT, i, 1);
         }

@@ -69,7 +69,7 @@ final class Plan implements Callable<Integer> {
             screen.live("measuring the processor and the disk ...");
             try (StreamCost.Probe updates = new StreamCost.Probe(config.train().rule(), backend.background());
                     KernelTimes.Probe kernels = new KernelTimes.Probe(plan.program(), backend, pool)) {
-                DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())));
+                DiskSpeed disk = DiskSpeed.measure(existing(Path.of(config.run())), kernels::busy);
                 KernelTimes times = kernels.measure();
                 StreamCost cost = updates.measure();
                 screen.end(false);
@@ -165,7 +165,8 @@ final class Plan implements Callable<Integer> {
                 Quantity.bytes(best.read()) + " read and " + Quantity.bytes(best.written()) + " written per step");
         item(
                 "disk",
-                Quantity.bytes(disk.mixed()) + "/s reading and writing at once (" + Quantity.bytes(disk.read())
+                Quantity.bytes(disk.mixed()) + "/s reading and writing at once beside a computation ("
+                        + Quantity.bytes(disk.read())
                         + "/s reading, " + Quantity.bytes(disk.write()) + "/s writing), "
                         + Quantity.digits(1000 * disk.flush())
                         + " ms per flush");
