@@ -33,6 +33,8 @@ final class OnnxImporter {
     private static final long MAX_FOLDED = 1 << 20;
     /// Integer initializers of more elements are weights, which stay in their file.
     private static final long MAX_CONSTANT = 1 << 12;
+    /// Floating `Constant` nodes of more elements are parameters; some exporters write all of them so.
+    private static final long MAX_SETTING = 8;
     /// Functions that call functions.
     private static final int MAX_CALLS = 64;
 
@@ -215,7 +217,10 @@ final class OnnxImporter {
 
     /// The tensor of a `Constant` node.
     Value constant(OnnxTensor tensor, String name) {
-        return tensor.elements() <= MAX_CONSTANT ? builder.constant(tensor.read(model)) : weight(name, tensor);
+        boolean floating = tensor.type().dtype("constant " + name).isFloating();
+        return tensor.elements() <= (floating ? MAX_SETTING : MAX_CONSTANT)
+                ? builder.constant(tensor.read(model))
+                : weight(name, tensor);
     }
 
     // ---- nodes
