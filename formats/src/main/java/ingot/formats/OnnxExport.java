@@ -22,6 +22,8 @@ import java.util.stream.IntStream;
 final class OnnxExport {
     static final int OPSET = 20;
     static final String DOMAIN = "ingot";
+    /// Values without a name of their own are called so, and a number.
+    static final String NAMES = "ingot/";
 
     private final OnnxFields out = new OnnxFields();
     private final Graph graph;
@@ -160,7 +162,7 @@ final class OnnxExport {
     // ---- nodes
 
     private String fresh() {
-        return "ingot/" + names++;
+        return NAMES + names++;
     }
 
     private String one(String operator, List<String> inputs, String scope, OnnxFields... attributes) {

@@ -215,10 +215,11 @@ final class OnnxImporter {
         return builder.weight(unique, tensor.valueType());
     }
 
-    /// The tensor of a `Constant` node.
+    /// The tensor of a `Constant` node: what was a constant before an export is one again.
     Value constant(OnnxTensor tensor, String name) {
         boolean floating = tensor.type().dtype("constant " + name).isFloating();
-        return tensor.elements() <= (floating ? MAX_SETTING : MAX_CONSTANT)
+        boolean ours = name.startsWith(OnnxExport.NAMES) && tensor.elements() <= MAX_FOLDED;
+        return ours || tensor.elements() <= (floating ? MAX_SETTING : MAX_CONSTANT)
                 ? builder.constant(tensor.read(model))
                 : weight(name, tensor);
     }

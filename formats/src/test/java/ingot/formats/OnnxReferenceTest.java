@@ -2,7 +2,6 @@ package ingot.formats;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import ingot.autodiff.Gradients;
 import ingot.cpu.TilePool;
@@ -17,7 +16,6 @@ import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.CrossEntropy;
 import ingot.store.Safetensors;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -37,7 +35,7 @@ class OnnxReferenceTest {
     @ParameterizedTest
     @ValueSource(strings = {"gpt2", "bert", "llama", "lstm-classifier", "mobilenet_v2"})
     void outputsAndGradients(String name) {
-        Path folder = folder(name);
+        Path folder = ReferenceCase.orSkip(name).folder();
         Map<String, Tensor> expected = tensors(folder.resolve("expected.safetensors"));
         try (OnnxModel model = OnnxModel.open(folder.resolve("model.onnx"))) {
             OnnxImport imported = OnnxImport.of(model, binding(model, expected));
@@ -228,23 +226,5 @@ class OnnxReferenceTest {
             }
         }
         return tensors;
-    }
-
-    /// A case of `shared/reference` beside the checkout, or where the property `ingot.reference` says; skips the test,
-    /// saying so, when it is not there.
-    private static Path folder(String name) {
-        String property = System.getProperty("ingot.reference");
-        Path found = property == null ? null : Path.of(property);
-        for (Path at = Path.of("").toAbsolutePath(); at != null && found == null; at = at.getParent()) {
-            Path candidate = at.resolve("shared/reference");
-            found = Files.isDirectory(candidate) ? candidate : null;
-        }
-        boolean there = found != null && Files.isDirectory(found.resolve(name));
-        if (!there) {
-            System.err.println("SKIPPED: no reference case " + name
-                    + "; it is looked for in ../shared/reference of the checkout or -Dingot.reference=FOLDER");
-        }
-        assumeTrue(there, "no reference case " + name);
-        return found.resolve(name);
     }
 }
