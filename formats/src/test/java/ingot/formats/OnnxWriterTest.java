@@ -66,7 +66,9 @@ class OnnxWriterTest {
             Map<String, Tensor> inputs = new LinkedHashMap<>();
             imported.graph().inputs().forEach(value -> {
                 Tensor tensor = RandomTensors.of(value.type(), 3);
-                for (long i = 0; !value.dtype().isFloating() && i < tensor.shape().elements(); i++) {
+                for (long i = 0;
+                        !value.dtype().isFloating() && i < tensor.shape().elements();
+                        i++) {
                     tensor.setLong(i, i % 2);
                 }
                 inputs.put(((Op.Input) value.op()).name(), tensor);
@@ -97,8 +99,7 @@ class OnnxWriterTest {
         roundTrip(graph, inputs, source(weights), weights);
     }
 
-    private void roundTrip(
-            Graph graph, Map<String, Tensor> inputs, WeightSource source, Map<String, Tensor> weights) {
+    private void roundTrip(Graph graph, Map<String, Tensor> inputs, WeightSource source, Map<String, Tensor> weights) {
         Map<String, Tensor> expected = Interpreter.run(graph, inputs, weights);
         Path first = folder.resolve("first.onnx");
         OnnxWriter.write(first, graph, source);
