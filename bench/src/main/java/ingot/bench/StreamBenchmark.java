@@ -5,7 +5,9 @@ import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.store.RamStore;
+import ingot.store.StoreLayout;
 import ingot.train.MemoryBudget;
+import ingot.train.Recipe;
 import ingot.train.StreamReport;
 import ingot.train.Streamed;
 import ingot.train.Trainer;
@@ -57,8 +59,8 @@ final class StreamBenchmark implements Callable<Integer> {
     @CommandLine.Option(names = "--folder", defaultValue = "target/bench-stream", description = "where the store lies")
     private Path folder = Path.of("");
 
-    @CommandLine.Option(names = "--no-durability", description = "without flushes and checksums")
-    private boolean careless;
+    @CommandLine.Option(names = "--bare", description = "also without flushes and checksums: what durability costs")
+    private boolean bare;
 
     @CommandLine.Option(names = "--no-ram", description = "leave out the runs in memory")
     private boolean alone;
@@ -83,49 +85,78 @@ final class StreamBenchmark implements Callable<Integer> {
 
     private void compare(Backend backend, int rows, MemoryBudget budget) throws IOException {
         Folders.delete(folder);
-        Files.createDirectories(folder);
-        Streamed settings = new Streamed(
-                folder, budget, "bench: stream\n", ingot.store.StoreLayout.CHUNK_ELEMENTS, !careless, Sample::print);
         var recipe = size.recipe(rows, microBatch).withRecompute(recompute);
         try (RamStore ram = new RamStore();
                 Trainer inMemory = alone ? null : new Trainer(size.task(rows), recipe, backend, ram);
-                Trainer onDisk = Trainer.streamed(size.task(rows), recipe, backend, backend.background(), settings)) {
+                Trainer onDisk = streamed(backend, rows, recipe, budget, true);
+                Trainer unsafe = bare ? streamed(backend, rows, recipe, budget, false) : null) {
             Sample memorySeconds = new Sample();
             Sample diskSeconds = new Sample();
-            Sample ratio = new Sample();
+            Sample efficiency = new Sample();
+            Sample durability = new Sample();
             StreamReport before = onDisk.streamReport();
+            Steal steal = Steal.now();
+            double stolen = 0;
             for (int i = -warmup; i < steps; i++) {
                 double memoryTime = inMemory == null ? Double.NaN : seconds(inMemory);
                 if (i == 0) {
                     before = onDisk.streamReport();
+                    stolen = 0;
                 }
+                steal = Steal.now();
                 double diskTime = seconds(onDisk);
+                stolen += steal.seconds();
+                double bareTime = unsafe == null ? Double.NaN : seconds(unsafe);
                 Sample.print(
-                        "%s step %2d: memory %7.3f s, disk %7.3f s",
-                        i < 0 ? "warm-up" : "counted", i < 0 ? i + warmup : i, memoryTime, diskTime);
+                        "%s step %2d: memory %7.3f s, disk %7.3f s%s",
+                        i < 0 ? "warm-up" : "counted",
+                        i < 0 ? i + warmup : i,
+                        memoryTime,
+                        diskTime,
+                        unsafe == null ? "" : ", without flushes and checksums %7.3f s".formatted(bareTime));
                 if (i >= 0) {
                     memorySeconds.add(memoryTime);
                     diskSeconds.add(diskTime);
-                    ratio.add(memoryTime / diskTime);
+                    efficiency.add(memoryTime / diskTime);
+                    durability.add(diskTime / bareTime);
                 }
             }
             StreamReport spent = onDisk.streamReport().minus(before);
             Sample.print(
                     "%,6d tokens  %5.0f MiB  memory %7.3f s  disk %7.3f s  efficiency %.3f (%.3f to %.3f)  per step:"
-                            + " read %4.0f MB, written %4.0f MB, stalls: read %.2f s, write %.2f s, commit %.2f s",
+                            + " read %4.0f MB, written %4.0f MB, stalls: read %.2f s, write %.2f s, commit %.2f s,"
+                            + " processor taken by the host %.2f s",
                     rows * size.time,
                     budget.available() / 1048576.0,
                     memorySeconds.median(),
                     diskSeconds.median(),
-                    ratio.median(),
-                    ratio.least(),
-                    ratio.most(),
+                    efficiency.median(),
+                    efficiency.least(),
+                    efficiency.most(),
                     spent.readBytes() / 1e6 / steps,
                     spent.writtenBytes() / 1e6 / steps,
                     spent.readStall() / steps,
                     spent.writeStall() / steps,
-                    spent.commitStall() / steps);
+                    spent.commitStall() / steps,
+                    stolen / steps);
+            if (unsafe != null) {
+                Sample.print(
+                        "        durability costs %.1f %% of a step (%.1f to %.1f)",
+                        100 * (durability.median() - 1), 100 * (durability.least() - 1), 100 * (durability.most() - 1));
+            }
         }
+    }
+
+    private Trainer streamed(Backend backend, int rows, Recipe recipe, MemoryBudget budget, boolean durable)
+            throws IOException {
+        Path place = folder.resolve(durable ? "durable" : "bare");
+        Files.createDirectories(place);
+        return Trainer.streamed(
+                size.task(rows),
+                recipe,
+                backend,
+                backend.background(),
+                new Streamed(place, budget, "bench: stream\n", StoreLayout.CHUNK_ELEMENTS, durable, Sample::print));
     }
 
     private static double seconds(Trainer trainer) {
