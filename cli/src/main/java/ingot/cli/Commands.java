@@ -11,6 +11,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Train(screen);
         } else if (type == Generate.class) {
             command = new Generate(screen);
+        } else if (type == Embed.class) {
+            command = new Embed(screen);
         } else if (type == Eval.class) {
             command = new Eval(screen);
         } else if (type == Explain.class) {

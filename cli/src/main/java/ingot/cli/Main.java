@@ -54,6 +54,7 @@ import picocli.CommandLine.ParameterException;
             Explain.class,
             Plan.class,
             Store.class,
+            Embed.class,
             Export.class,
             Import.class,
             Doctor.class,

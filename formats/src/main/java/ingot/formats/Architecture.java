@@ -19,6 +19,7 @@ record Architecture(String type, String prefix, Pattern ignored, Reader reader) 
 
     private static final String ROTARY = ".*rotary_emb\\.inv_freq";
     private static final String CROSS_BIAS = "decoder.*EncDecAttention\\.relative_attention_bias\\.weight";
+    private static final String TRACKED = ".*num_batches_tracked";
     private static final String POSITIONS = ".*position_ids";
 
     /// All of them, in alphabetical order.
@@ -26,16 +27,19 @@ record Architecture(String type, String prefix, Pattern ignored, Reader reader) 
             row("bert", "bert.", POSITIONS + "|cls\\..*", EncoderConfigs::bert),
             row("distilbert", "distilbert.", POSITIONS + "|vocab_.*", EncoderConfigs::distilbert),
             row("gemma", "model.", ROTARY + "|lm_head\\.weight", DecoderConfigs::gemma),
-            row("gpt2", "transformer.", ".*attn\\.(masked_)?bias|lm_head\\.weight", DecoderConfigs::gpt2),
+            row("gpt2", "transformer.", ".*\\.attn\\.(masked_)?bias|lm_head\\.weight", DecoderConfigs::gpt2),
             row("gpt_neox", "gpt_neox.", ROTARY + "|.*attention\\.(masked_)?bias", ParallelConfigs::neox),
             row("llama", "model.", ROTARY, DecoderConfigs::llama),
+            row("lstm_classifier", "", "$.", TorchConfigs::lstm),
             row("mistral", "model.", ROTARY, DecoderConfigs::mistral),
             row("mixtral", "model.", ROTARY, DecoderConfigs::mixtral),
             row("phi", "model.", ROTARY, ParallelConfigs::phi),
             row("qwen2", "model.", ROTARY, DecoderConfigs::qwen2),
             row("qwen3", "model.", ROTARY, DecoderConfigs::qwen3),
             row("roberta", "roberta.", POSITIONS + "|lm_head\\..*", EncoderConfigs::roberta),
+            row("small_resnet", "", TRACKED, TorchConfigs::resnet),
             row("t5", "", "(en|de)coder\\.embed_tokens\\.weight|" + CROSS_BIAS, EncoderConfigs::t5),
+            row("torchvision_mobilenet_v2", "", TRACKED, TorchConfigs::mobilenet),
             row("vit", "vit.", "$.", EncoderConfigs::vit),
             row("xlm-roberta", "roberta.", POSITIONS + "|lm_head\\..*", EncoderConfigs::roberta));
 

@@ -62,7 +62,7 @@ public final class HuggingFace implements AutoCloseable {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
             return new HuggingFace(
-                    folder, config, model, NamedWeights.of(folder, architecture, model.parameters(), files));
+                    folder, config, model, NamedWeights.of(folder, architecture, stored(model), files));
         } catch (ArithmeticException e) {
             files.close();
             throw new IngotException(config.file() + ": its sizes multiply to more than any machine can hold", e);
@@ -109,7 +109,7 @@ public final class HuggingFace implements AutoCloseable {
         throw new IngotException(folder + ": a " + type() + " does not classify images; expected vit");
     }
 
-    /// The weights under the names of `model().parameters()`.
+    /// The weights under the names of `model().parameters()`, and the model's `statistics()`.
     public WeightSource weights() {
         return weights;
     }
@@ -171,12 +171,18 @@ public final class HuggingFace implements AutoCloseable {
         write(to, json, model, contents);
     }
 
+    private static List<Parameter> stored(Network model) {
+        List<Parameter> all = new ArrayList<>(model.parameters());
+        all.addAll(model.statistics());
+        return all;
+    }
+
     private static void write(Path to, ObjectNode json, Network model, Safetensors.Contents contents) {
         json.remove("dtype");
         json.remove("quantization_config");
         json.put("torch_dtype", "float32");
         SequencedMap<String, Type> tensors = new LinkedHashMap<>();
-        for (Parameter parameter : model.parameters()) {
+        for (Parameter parameter : stored(model)) {
             tensors.put(parameter.name(), parameter.type());
         }
         try {

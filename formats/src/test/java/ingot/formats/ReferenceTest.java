@@ -11,11 +11,14 @@ import ingot.ir.Interpreter;
 import ingot.ir.Op;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
+import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.CrossEntropy;
 import ingot.nn.ImageClassifier;
 import ingot.nn.LanguageModel;
+import ingot.nn.LstmClassifier;
 import ingot.nn.Parameter;
+import ingot.nn.ResNet;
 import ingot.nn.TextEncoder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -99,9 +102,10 @@ class ReferenceTest {
         }
     }
 
-    @Test
-    void images() {
-        ReferenceCase reference = ReferenceCase.orSkip("vit");
+    @ParameterizedTest
+    @ValueSource(strings = {"vit", "mobilenet_v2"})
+    void images(String name) {
+        ReferenceCase reference = ReferenceCase.orSkip(name);
         Map<String, Tensor> expected = reference.expected();
         try (HuggingFace folder = HuggingFace.open(reference.folder())) {
             ImageClassifier model = folder.imageClassifier();
@@ -115,6 +119,53 @@ class ReferenceTest {
             inputs.put("targets", expected.get("labels"));
             inputs.put("scale", share(expected.get("labels")));
             gradients(model.lossGraph(batch, false), inputs, model.parameters(), weights, expected);
+        }
+    }
+
+    /// Normalised by the statistics of the batch, which also move the running ones.
+    @Test
+    void resnetInTraining() {
+        ReferenceCase reference = ReferenceCase.orSkip("resnet-small-train");
+        Map<String, Tensor> expected = reference.expected();
+        try (HuggingFace folder = HuggingFace.open(reference.folder())) {
+            ResNet model = (ResNet) folder.model();
+            Map<String, Tensor> inputs = new LinkedHashMap<>();
+            inputs.put("pixels", expected.get("pixel_values"));
+            Map<String, Tensor> weights = weights(folder.weights());
+            GraphBuilder b = new GraphBuilder("pass");
+            ResNet.Pass pass = model.trainingPass(b, b.input("pixels", Type.f32(4, 3, 16, 16)));
+            b.output("logits", pass.logits());
+            pass.statistics().forEach(b::output);
+            Map<String, Tensor> outputs = Interpreter.run(b.build(), inputs, weights);
+            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(pass.statistics()).hasSize(2 * 8);
+            for (String name : pass.statistics().keySet()) {
+                assertThat(difference(outputs.get(name), expected.get("after." + name)))
+                        .as(name)
+                        .isLessThan(OUTPUT_TOLERANCE);
+            }
+            inputs.put("targets", expected.get("labels"));
+            inputs.put("scale", share(expected.get("labels")));
+            gradients(model.lossGraph(4, false), inputs, model.parameters(), weights, expected);
+        }
+    }
+
+    @Test
+    void lstm() {
+        ReferenceCase reference = ReferenceCase.orSkip("lstm-classifier");
+        Map<String, Tensor> expected = reference.expected();
+        try (HuggingFace folder = HuggingFace.open(reference.folder())) {
+            LstmClassifier model = (LstmClassifier) folder.model();
+            Map<String, Tensor> inputs = new LinkedHashMap<>();
+            inputs.put("tokens", expected.get("input_ids"));
+            Map<String, Tensor> weights = weights(folder.weights());
+            Map<String, Tensor> outputs = Interpreter.run(model.logitsGraph(3, 12), inputs, weights);
+            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(difference(outputs.get("hidden"), expected.get("lstm_output")))
+                    .isLessThan(OUTPUT_TOLERANCE);
+            inputs.put("targets", expected.get("labels"));
+            inputs.put("scale", share(expected.get("labels")));
+            gradients(model.lossGraph(3, 12), inputs, model.parameters(), weights, expected);
         }
     }
 

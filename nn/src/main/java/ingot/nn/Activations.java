@@ -26,6 +26,13 @@ public final class Activations {
         return b.select(b.compare(CompareKind.LESS_EQUAL, x, zero), zero, x);
     }
 
+    /// x between 0 and 6, else the nearer of both; derivative 0 at both ends.
+    public static Value relu6(GraphBuilder b, Value x) {
+        Value y = relu(b, x);
+        Value six = b.scalarLike(x, 6);
+        return b.select(b.compare(CompareKind.GREATER_EQUAL, y, six), six, y);
+    }
+
     /// 1 / (1 + e⁻ˣ).
     public static Value sigmoid(GraphBuilder b, Value x) {
         // σ′ = σ·(1 − σ): differentiating the definition would give 0·∞ where e⁻ˣ overflows

@@ -6,4 +6,10 @@ import java.util.List;
 public interface Network {
     /// The weights with their first values, in the order in which a graph of the model meets them.
     List<Parameter> parameters();
+
+    /// What is stored with the model and read by its graphs, but learned by no gradient: the running statistics of
+    /// norms over a batch.
+    default List<Parameter> statistics() {
+        return List.of();
+    }
 }

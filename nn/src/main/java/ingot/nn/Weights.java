@@ -48,12 +48,51 @@ record Weights(GraphBuilder b, String prefix) {
         return b.scope(name, () -> Layers.embedding(b, of(name + ".weight", size, width), ids));
     }
 
+    /// x [batch, in, height, width] by `name.weight` [out, in / groups, size, size].
+    Value convolution(String name, Value x, int out, int size, int stride, int groups) {
+        return b.scope(name, () -> {
+            Value kernel = of(name + ".weight", out, x.shape().dim(1) / groups, size, size);
+            return Layers.conv2d(b, x, kernel, null, stride, size / 2, groups);
+        });
+    }
+
+    /// Normalises the channels of x by the statistics that are stored.
+    Value batchNorm(String name, Value x, double epsilon) {
+        int channels = x.shape().dim(1);
+        return b.scope(
+                name,
+                () -> Norms.batchNorm(
+                        b,
+                        x,
+                        of(name + ".weight", channels),
+                        of(name + ".bias", channels),
+                        of(name + ".running_mean", channels),
+                        of(name + ".running_var", channels),
+                        epsilon));
+    }
+
+    /// The statistics among the weights that a graph declares.
+    static List<Parameter> statistics(Graph graph) {
+        List<Parameter> all = new ArrayList<>();
+        for (Value value : graph.values()) {
+            if (value.op() instanceof Op.Weight(String name, Type type) && isStatistic(name)) {
+                all.add(new Parameter(
+                        name, type, new Initializer.Constant(name.endsWith("running_var") ? 1 : 0), false));
+            }
+        }
+        return all;
+    }
+
+    private static boolean isStatistic(String name) {
+        return name.endsWith(".running_mean") || name.endsWith(".running_var");
+    }
+
     /// The weights that a graph declares, in its order: normal tables and matrices that decay, zero biases, and `gain`
     /// in the other vectors, those of norms.
     static List<Parameter> declared(Graph graph, double deviation, double gain) {
         List<Parameter> all = new ArrayList<>();
         for (Value value : graph.values()) {
-            if (value.op() instanceof Op.Weight(String name, Type type)) {
+            if (value.op() instanceof Op.Weight(String name, Type type) && !isStatistic(name)) {
                 boolean matrix = type.shape().rank() > 1;
                 Initializer first = matrix
                         ? new Initializer.Normal(deviation)

@@ -71,6 +71,7 @@ final class FunctionTable {
 
     private void functions() {
         row("Activations.relu", (b, x) -> Activations.relu(b, x.get(0)), s(3, 4));
+        row("Activations.relu6", (b, x) -> Activations.relu6(b, b.multiply(x.get(0), 8)), s(3, 4));
         row("Activations.sigmoid", (b, x) -> Activations.sigmoid(b, x.get(0)), s(3, 4));
         row("Activations.silu", (b, x) -> Activations.silu(b, x.get(0)), s(3, 4));
         row("Activations.gelu", (b, x) -> Activations.gelu(b, x.get(0)), s(3, 4));

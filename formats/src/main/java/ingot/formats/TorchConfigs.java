@@ -1,0 +1,62 @@
+package ingot.formats;
+
+import ingot.nn.LstmClassifier;
+import ingot.nn.MobileNet;
+import ingot.nn.ResNet;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ObjectNode;
+
+/// config.json of models of PyTorch and torchvision themselves: the file describes what their code would say.
+final class TorchConfigs {
+    private static final double DEVIATION = 0.05;
+
+    private TorchConfigs() {}
+
+    static MobileNet mobilenet(ModelConfig c, Set<String> tensors) {
+        return new MobileNet(
+                c.number("width_mult", 1),
+                c.size("image_size", 224),
+                c.size("num_channels", 3),
+                c.size("num_classes"),
+                c.number("bn_eps", 1e-5),
+                c.number("dropout", 0),
+                DEVIATION);
+    }
+
+    static ResNet resnet(ModelConfig c, Set<String> tensors) {
+        List<ResNet.Block> blocks = new ArrayList<>();
+        if (!c.json().path("blocks").isArray()) {
+            throw c.wrong("blocks", "a list of blocks with name, out and stride");
+        }
+        for (JsonNode node : c.json().path("blocks")) {
+            if (!(node instanceof ObjectNode object)) {
+                throw c.wrong("blocks", "a list of blocks with name, out and stride");
+            }
+            ModelConfig block = new ModelConfig(c.file(), "blocks.", object);
+            blocks.add(new ResNet.Block(block.text("name"), block.size("out"), block.size("stride", 1)));
+        }
+        return new ResNet(
+                c.size("image_size"),
+                c.size("num_channels", 3),
+                c.size("stem_channels"),
+                blocks,
+                c.size("num_classes"),
+                c.number("bn_eps", 1e-5),
+                c.number("bn_momentum", 0.1),
+                DEVIATION);
+    }
+
+    static LstmClassifier lstm(ModelConfig c, Set<String> tensors) {
+        return new LstmClassifier(
+                c.size("vocab_size"),
+                c.size("embedding_dim"),
+                c.size("hidden_size"),
+                Sizes.layers(c, "num_layers", tensors),
+                c.flag("bidirectional", false),
+                c.size("num_classes"),
+                DEVIATION);
+    }
+}
