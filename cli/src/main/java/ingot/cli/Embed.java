@@ -24,11 +24,7 @@ import picocli.CommandLine.Parameters;
             "text prints its vector; of several the cosines are printed.",
             ""
         },
-        footer = {
-            "",
-            "Example:",
-            "  ingot embed models/all-MiniLM-L6-v2 --text 'A man is eating.' --text 'Food!'"
-        })
+        footer = {"", "Example:", "  ingot embed models/all-MiniLM-L6-v2 --text 'A man is eating.' --text 'Food!'"})
 final class Embed implements Callable<Integer> {
     private final Screen screen;
 

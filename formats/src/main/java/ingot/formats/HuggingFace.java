@@ -61,8 +61,7 @@ public final class HuggingFace implements AutoCloseable {
         try {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
-            return new HuggingFace(
-                    folder, config, model, NamedWeights.of(folder, architecture, stored(model), files));
+            return new HuggingFace(folder, config, model, NamedWeights.of(folder, architecture, stored(model), files));
         } catch (ArithmeticException e) {
             files.close();
             throw new IngotException(config.file() + ": its sizes multiply to more than any machine can hold", e);

@@ -137,7 +137,8 @@ class ReferenceTest {
             b.output("logits", pass.logits());
             pass.statistics().forEach(b::output);
             Map<String, Tensor> outputs = Interpreter.run(b.build(), inputs, weights);
-            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(difference(outputs.get("logits"), expected.get("logits")))
+                    .isLessThan(OUTPUT_TOLERANCE);
             assertThat(pass.statistics()).hasSize(2 * 8);
             for (String name : pass.statistics().keySet()) {
                 assertThat(difference(outputs.get(name), expected.get("after." + name)))
@@ -160,7 +161,8 @@ class ReferenceTest {
             inputs.put("tokens", expected.get("input_ids"));
             Map<String, Tensor> weights = weights(folder.weights());
             Map<String, Tensor> outputs = Interpreter.run(model.logitsGraph(3, 12), inputs, weights);
-            assertThat(difference(outputs.get("logits"), expected.get("logits"))).isLessThan(OUTPUT_TOLERANCE);
+            assertThat(difference(outputs.get("logits"), expected.get("logits")))
+                    .isLessThan(OUTPUT_TOLERANCE);
             assertThat(difference(outputs.get("hidden"), expected.get("lstm_output")))
                     .isLessThan(OUTPUT_TOLERANCE);
             inputs.put("targets", expected.get("labels"));

@@ -98,8 +98,7 @@ public record LstmClassifier(
         for (int i = 0; i < time; i++) {
             int t = backwards ? time - 1 - i : i;
             Value now = b.reshape(b.slice(ofInput, 1, t, t + 1), batch, 4 * width);
-            List<Value> gates =
-                    Layers.split(b, b.add(now, Layers.linearTransposed(b, state, recurrent, bias)), 4, 1);
+            List<Value> gates = Layers.split(b, b.add(now, Layers.linearTransposed(b, state, recurrent, bias)), 4, 1);
             Value in = Activations.sigmoid(b, gates.get(0));
             Value kept = Activations.sigmoid(b, gates.get(1));
             Value fresh = b.unary(UnaryKind.TANH, gates.get(2));

@@ -64,8 +64,10 @@ public record MobileNet(
         }
         int last = widthFactor > 1 ? scaled(LAST) : LAST;
         x = convolved(features, Integer.toString(index), x, last, 1, 1, 1);
-        Value pooled = b.multiply(b.sum(x, 2, 3), 1.0 / (x.shape().dim(2) * x.shape().dim(3))); // [batch, channels]
-        Value dropped = Activations.dropout(b, pooled, dropout, random, pooled.shape().dim(0));
+        Value pooled =
+                b.multiply(b.sum(x, 2, 3), 1.0 / (x.shape().dim(2) * x.shape().dim(3))); // [batch, channels]
+        Value dropped =
+                Activations.dropout(b, pooled, dropout, random, pooled.shape().dim(0));
         return new Weights(b, "").linear("classifier.1", dropped, labels, true);
     }
 

@@ -39,8 +39,8 @@ public record ResNet(
                     + " channels, stem " + stem + ", labels " + labels + ", blocks " + blocks);
         }
         if (!(epsilon > 0) || !(momentum >= 0 && momentum <= 1)) {
-            throw new IngotException("resnet: epsilon must be positive and momentum in [0, 1], got " + epsilon + " and "
-                    + momentum);
+            throw new IngotException(
+                    "resnet: epsilon must be positive and momentum in [0, 1], got " + epsilon + " and " + momentum);
         }
     }
 
@@ -82,8 +82,7 @@ public record ResNet(
 
     private Norms.BatchNorm ofBatch(Weights w, String name, Value x) {
         int width = x.shape().dim(1);
-        return Norms.batchNormTraining(
-                w.b(), x, w.of(name + ".weight", width), w.of(name + ".bias", width), epsilon);
+        return Norms.batchNormTraining(w.b(), x, w.of(name + ".weight", width), w.of(name + ".bias", width), epsilon);
     }
 
     private void moved(Weights w, Map<String, Value> after, String name, Value batch, double factor) {
@@ -112,7 +111,8 @@ public record ResNet(
         for (Block block : blocks) {
             x = block(w.at(block.name()), x, block, norm);
         }
-        Value pooled = b.multiply(b.sum(x, 2, 3), 1.0 / (x.shape().dim(2) * x.shape().dim(3))); // [batch, channels]
+        Value pooled =
+                b.multiply(b.sum(x, 2, 3), 1.0 / (x.shape().dim(2) * x.shape().dim(3))); // [batch, channels]
         return w.linear("fc", pooled, labels, true);
     }
 
@@ -125,9 +125,7 @@ public record ResNet(
         Value around = same
                 ? x
                 : norm.apply(
-                        w,
-                        "downsample.1",
-                        w.convolution("downsample.0", x, block.channels(), 1, block.stride(), 1));
+                        w, "downsample.1", w.convolution("downsample.0", x, block.channels(), 1, block.stride(), 1));
         return Activations.relu(b, b.add(y, around));
     }
 }

@@ -23,7 +23,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Texts as vectors of length 1: the mean of an encoder's hidden states over a text's tokens (Reimers and Gurevych 2019).
+/// Texts as vectors of length 1: the mean of an encoder's hidden states over a text's tokens (Reimers and Gurevych
+/// 2019).
 ///
 /// The cosine of two texts is the sum of the products of their vectors. A program is compiled for each length, rounded
 /// up to a multiple of 16 tokens; what is padding adds nothing.

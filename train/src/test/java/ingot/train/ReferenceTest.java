@@ -101,8 +101,7 @@ class ReferenceTest {
         }
     }
 
-    private void follow(
-            ReferenceCase reference, JsonNode expected, Optimizer optimizer, int microBatch, int steps) {
+    private void follow(ReferenceCase reference, JsonNode expected, Optimizer optimizer, int microBatch, int steps) {
         Map<String, Tensor> data = reference.tensors("expected.safetensors");
         try (HuggingFace folder = HuggingFace.open(reference.folder())) {
             Task task = task(folder, data);
@@ -181,7 +180,8 @@ class ReferenceTest {
                 inputs.put("pixels", data.get("pixel_values"));
                 inputs.put("targets", data.get("labels"));
                 float share = share(data.get("labels"));
-                Set<String> stored = model.statistics().stream().map(Parameter::name).collect(Collectors.toSet());
+                Set<String> stored =
+                        model.statistics().stream().map(Parameter::name).collect(Collectors.toSet());
                 return task(all, rows -> model.lossGraph(rows, false), inputs, share)
                         .startingAt(new Start(null, stored));
             }
