@@ -24,6 +24,7 @@ final class OnnxDetection {
         t.put("NonMaxSuppression", one(OnnxDetection::suppress));
         t.put("RoiAlign", one(OnnxRegions::align));
         t.put("GridSample", one(OnnxRegions::sample));
+        t.put("AffineGrid", one(OnnxRegions::grid));
         t.put("TfIdfVectorizer", one(OnnxDetection::frequencies));
     }
 

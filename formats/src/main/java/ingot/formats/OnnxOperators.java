@@ -16,6 +16,7 @@ final class OnnxOperators {
         OnnxIndexing.addTo(TABLE);
         OnnxWindows.addTo(TABLE);
         OnnxNormalisation.addTo(TABLE);
+        OnnxAttention.addTo(TABLE);
         OnnxLosses.addTo(TABLE);
         OnnxResize.addTo(TABLE);
         OnnxQuantized.addTo(TABLE);

@@ -37,6 +37,31 @@ final class OnnxRegions {
         };
     }
 
+    /// θ [batch, 2, 3] · (x, y, 1) for every place of an image of the given size: [batch, height, width, 2].
+    static Value grid(OnnxCall c) {
+        GraphBuilder b = c.b();
+        List<Long> size = c.longs(1);
+        if (size.size() != 4) {
+            throw c.unsupported("an affine grid of size " + size);
+        }
+        int height = Math.toIntExact(size.get(2));
+        int width = Math.toIntExact(size.get(3));
+        Type plane = Type.f32(height, width, 1);
+        boolean corners = c.flag("align_corners");
+        Value x = unit(b, b.iota(plane, 1), width, corners);
+        Value y = unit(b, b.iota(plane, 0), height, corners);
+        Value places = b.concatenate(List.of(x, y, b.fullLike(x, 1)), 2); // [height, width, 3]
+        Value moved = b.dot(places, c.in(0), List.of(), List.of(), List.of(2), List.of(2)); // [height, width, batch, 2]
+        return b.transpose(moved, 2, 0, 1, 3);
+    }
+
+    /// Places of pixels to −1 … 1.
+    private static Value unit(GraphBuilder b, Value at, int size, boolean corners) {
+        return corners
+                ? b.add(b.multiply(at, 2.0 / Math.max(1, size - 1)), -1)
+                : b.add(b.multiply(b.add(at, 0.5), 2.0 / size), -1);
+    }
+
     private static Value component(GraphBuilder b, Value grid, int i) {
         Value one = b.slice(grid, -1, i, i + 1);
         return b.reshape(one, grid.shape().without(List.of(grid.shape().rank() - 1)));

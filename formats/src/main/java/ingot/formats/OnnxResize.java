@@ -132,7 +132,7 @@ final class OnnxResize {
                     boolean beyond = first + k < 0 || first + k >= how.size();
                     at[k][i] = Math.clamp(first + k, 0, how.size() - 1);
                     double distance = Math.abs(x - (first + k)) * stretch;
-                    boolean skipped = beyond && (rule.excludeOutside() || stretch < 1);
+                    boolean skipped = beyond && rule.excludeOutside();
                     weight[k][i] = skipped ? 0 : kernel(distance, rule);
                     total += weight[k][i];
                 }

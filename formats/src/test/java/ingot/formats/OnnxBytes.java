@@ -14,6 +14,12 @@ final class OnnxBytes {
         return varint(value);
     }
 
+    OnnxBytes floating(int field, float value) {
+        varint((long) field << 3 | 5);
+        out.writeBytes(floats(value));
+        return this;
+    }
+
     OnnxBytes bytes(int field, byte[] value) {
         varint((long) field << 3 | 2);
         varint(value.length);
