@@ -42,7 +42,8 @@ class ImportTest {
         var shown = Invocation.of("import", damaged.toString());
         assertThat(shown.status()).isEqualTo(Main.FAILED);
         assertThat(shown.err()).contains("error: onnx: ", "needs 127 bytes, 1 are left", "damaged.onnx");
-        assertThat(Invocation.of("import", folder.resolve("none.onnx").toString()).err())
+        assertThat(Invocation.of("import", folder.resolve("none.onnx").toString())
+                        .err())
                 .contains("no such file or folder");
     }
 
@@ -56,9 +57,7 @@ class ImportTest {
             graph = join(graph, bytes(1, node));
         }
         graph = join(
-                graph,
-                bytes(11, join(text(1, "x"), bytes(2, type))),
-                bytes(12, join(text(1, "y"), bytes(2, type))));
+                graph, bytes(11, join(text(1, "x"), bytes(2, type))), bytes(12, join(text(1, "y"), bytes(2, type))));
         byte[] model = join(new byte[] {8, 8}, text(2, "test"), bytes(7, graph), bytes(8, new byte[] {16, 17}));
         return Files.write(folder.resolve("model.onnx"), model).toString();
     }

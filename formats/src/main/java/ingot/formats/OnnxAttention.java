@@ -29,10 +29,11 @@ final class OnnxAttention {
         }
         int n = Math.toIntExact(heads);
         if (n <= 0 || x.shape().rank() != 3 || x.shape().dim(2) % n != 0) {
-            throw new IngotException("expected [batch, heads, time, width], or three axes whose last divides into "
-                    + n + " heads, got " + x.shape());
+            throw new IngotException("expected [batch, heads, time, width], or three axes whose last divides into " + n
+                    + " heads, got " + x.shape());
         }
-        Value split = b.reshape(x, x.shape().dim(0), x.shape().dim(1), n, x.shape().dim(2) / n);
+        Value split =
+                b.reshape(x, x.shape().dim(0), x.shape().dim(1), n, x.shape().dim(2) / n);
         return b.transpose(split, 0, 2, 1, 3);
     }
 
@@ -80,7 +81,8 @@ final class OnnxAttention {
         return b.broadcast(perToken, pairs, List.of(0, 2, 3));
     }
 
-    /// softmax(q·kᵀ·scale, masked)·v: results, all keys and values with those of the past, and scores if they are asked for.
+    /// softmax(q·kᵀ·scale, masked)·v: results, all keys and values with those of the past, and scores if they are asked
+    /// for.
     private static List<Value> attention(OnnxCall c) {
         GraphBuilder b = c.b();
         boolean joined = c.in(0).shape().rank() == 3;
@@ -102,8 +104,7 @@ final class OnnxAttention {
         Value capped = cap == 0 ? masked : b.multiply(b.tanh(b.multiply(masked, 1 / cap)), cap);
         Value weights = Softmax.softmax(b, capped);
         Value y = b.dot(weights, v, batch, batch, List.of(3), List.of(2));
-        Value shown = List.of(raw, masked, capped, weights)
-                .get(Math.toIntExact(c.integer("qk_matmul_output_mode", 0)));
+        Value shown = List.of(raw, masked, capped, weights).get(Math.toIntExact(c.integer("qk_matmul_output_mode", 0)));
         return List.of(joined ? joined(b, y) : y, keys, values, shown);
     }
 
@@ -113,14 +114,11 @@ final class OnnxAttention {
         Value hidden = b.scalarLike(scores, Double.NEGATIVE_INFINITY);
         Value masked = scores;
         if (c.has(3)) {
-            masked = c.in(3).dtype() == DType.BOOL
-                    ? b.select(c.in(3), scores, hidden)
-                    : b.add(scores, c.in(3));
+            masked = c.in(3).dtype() == DType.BOOL ? b.select(c.in(3), scores, hidden) : b.add(scores, c.in(3));
         }
         if (c.flag("is_causal")) {
             Type type = new Type(DType.I32, scores.shape());
-            Value seen = b.compare(
-                    CompareKind.LESS_EQUAL, b.iota(type, 3), b.add(b.iota(type, 2), b.constant(past)));
+            Value seen = b.compare(CompareKind.LESS_EQUAL, b.iota(type, 3), b.add(b.iota(type, 2), b.constant(past)));
             masked = b.select(seen, masked, hidden);
         }
         return masked;
@@ -133,6 +131,9 @@ final class OnnxAttention {
                 ? x
                 : b.reshape(
                         b.broadcast(x, Shape.of(d[0], d[1], groups, d[2], d[3]), List.of(0, 1, 3, 4)),
-                        d[0], d[1] * groups, d[2], d[3]);
+                        d[0],
+                        d[1] * groups,
+                        d[2],
+                        d[3]);
     }
 }

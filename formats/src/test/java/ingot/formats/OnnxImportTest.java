@@ -117,8 +117,11 @@ class OnnxImportTest {
                 .message(1, OnnxBytes.node("down", "Neg", "b", "x"))
                 .message(12, OnnxBytes.port("b", FLOAT, 1));
         OnnxBytes branch = OnnxBytes.node("choice", "If", "y", "c")
-                .message(5, new OnnxBytes().text(1, "then_branch").message(6, yes).integer(20, 5))
-                .message(5, new OnnxBytes().text(1, "else_branch").message(6, no).integer(20, 5));
+                .message(
+                        5,
+                        new OnnxBytes().text(1, "then_branch").message(6, yes).integer(20, 5))
+                .message(
+                        5, new OnnxBytes().text(1, "else_branch").message(6, no).integer(20, 5));
         OnnxBytes graph = new OnnxBytes()
                 .message(1, branch)
                 .message(11, OnnxBytes.port("x", FLOAT, 1))
@@ -139,8 +142,15 @@ class OnnxImportTest {
     @Test
     void attentionIsThatOfTheOtherModels() {
         OnnxBytes graph = new OnnxBytes()
-                .message(1, OnnxBytes.node("look", "Attention", "y", "q", "k", "v")
-                        .message(5, new OnnxBytes().text(1, "is_causal").integer(3, 1).integer(20, 2)))
+                .message(
+                        1,
+                        OnnxBytes.node("look", "Attention", "y", "q", "k", "v")
+                                .message(
+                                        5,
+                                        new OnnxBytes()
+                                                .text(1, "is_causal")
+                                                .integer(3, 1)
+                                                .integer(20, 2)))
                 .message(11, OnnxBytes.port("q", FLOAT, 2, 4, 5, 8))
                 .message(11, OnnxBytes.port("k", FLOAT, 2, 2, 5, 8))
                 .message(11, OnnxBytes.port("v", FLOAT, 2, 2, 5, 8))
