@@ -16,6 +16,7 @@ import ingot.nn.Parameter;
 import ingot.nn.Rope;
 import ingot.store.Safetensors;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -321,10 +322,27 @@ class HuggingFaceTest {
         fails("config.json: not valid UTF-8");
     }
 
-    /// 16-bit weights behind a pickle, under the names of a file without prefixes.
+    /// 16-bit weights behind a pickle, and the way from there to safetensors.
     @Test
     void pickledWeights() throws IOException {
         Files.delete(folder.resolve("model.safetensors"));
+        try (InputStream in = HuggingFaceTest.class.getResourceAsStream("pytorch_model.bin")) {
+            Files.copy(in, folder.resolve("pytorch_model.bin"));
+        }
+        Path copy = folder.resolve("copy");
+        try (HuggingFace opened = HuggingFace.open(folder)) {
+            opened.save(copy);
+        }
+        try (Safetensors saved = Safetensors.open(copy.resolve("model.safetensors"))) {
+            assertThat(saved.tensors().keySet()).containsExactlyInAnyOrderElementsOf(tensors.keySet());
+            for (String name : tensors.keySet()) {
+                Tensor tensor = saved.read(name);
+                assertThat(tensor.type()).isEqualTo(tensors.get(name).type());
+                for (int i = 0; i < tensor.shape().elements(); i++) {
+                    assertThat(tensor.getFloat(i)).as(name).isEqualTo(i / 8f);
+                }
+            }
+        }
         Files.write(folder.resolve("pytorch_model.bin"), new byte[] {'P', 'K', 3, 4});
         fails("pytorch_model.bin", "its zip cannot be read");
     }

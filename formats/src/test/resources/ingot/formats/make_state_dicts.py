@@ -46,6 +46,15 @@ def main():
     torch.save(model.state_dict(), os.path.join(HERE, "legacy.pt"), _use_new_zipfile_serialization=False)
     torch.save(model, os.path.join(HERE, "whole-module.pt"))
 
+    # the weights of HuggingFaceTest's Llama: element i is i / 8
+    layer = "model.layers.0."
+    shapes = {"model.embed_tokens": (11, 8), layer + "input_layernorm": (8,), layer + "self_attn.q_proj": (8, 8),
+              layer + "self_attn.k_proj": (4, 8), layer + "self_attn.v_proj": (4, 8), layer + "self_attn.o_proj": (8, 8),
+              layer + "post_attention_layernorm": (8,), layer + "mlp.gate_proj": (6, 8), layer + "mlp.up_proj": (6, 8),
+              layer + "mlp.down_proj": (8, 6), "model.norm": (8,), "lm_head": (11, 8)}
+    torch.save(collections.OrderedDict((name + ".weight", (torch.arange(torch.Size(shape).numel()) / 8).reshape(shape).bfloat16())
+                                       for name, shape in shapes.items()), os.path.join(HERE, "pytorch_model.bin"))
+
     class Attack:
         def __reduce__(self):
             return os.system, ("touch " + "attacked",)
