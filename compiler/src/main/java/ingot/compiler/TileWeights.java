@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SequencedMap;
 import java.util.Set;
 import java.util.TreeMap;
@@ -204,6 +205,10 @@ final class TileWeights {
         return ranges.getOrDefault(name(weight), List.of());
     }
 
+    private Value tile(Value weight, int index) {
+        return Objects.requireNonNull(tiles.get(weight), weight::toString).get(index);
+    }
+
     // ---- what a value was made for
 
     /// Use of tile `tile` of a weight.
@@ -258,8 +263,7 @@ final class TileWeights {
         Value result = null;
         for (int t = 0; t < ranges(gather.x()).size(); t++) {
             int start = ranges(gather.x()).get(t).from();
-            Value rows =
-                    to.gather(tiles.get(gather.x()).get(t), start == 0 ? ids : to.subtract(ids, to.constant(start)), 0);
+            Value rows = to.gather(tile(gather.x(), t), start == 0 ? ids : to.subtract(ids, to.constant(start)), 0);
             used(value, gather.x(), t, rows);
             if (result == null) {
                 result = rows;
@@ -288,7 +292,7 @@ final class TileWeights {
             Value result = dot.start() == null ? null : at(dot.start());
             for (int t = 0; t < all.size(); t++) {
                 Value part = slice(at(other), axis, all.get(t));
-                result = product(dot, isA, tiles.get(weight).get(t), part, result);
+                result = product(dot, isA, tile(weight, t), part, result);
                 used(value, weight, t, result);
             }
             return given(result);
@@ -299,7 +303,7 @@ final class TileWeights {
         for (int i = 0; i < parts.length; i++) {
             int t = forward ? parts.length - 1 - i : i;
             Value start = dot.start() == null ? null : slice(at(dot.start()), axis, all.get(t));
-            parts[t] = product(dot, isA, tiles.get(weight).get(t), at(other), start);
+            parts[t] = product(dot, isA, tile(weight, t), at(other), start);
             used(value, weight, t, parts[t]);
         }
         return to.concatenate(List.of(parts), axis);
