@@ -4,6 +4,7 @@ import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.ir.IngotException;
+import ingot.ir.Type;
 import ingot.runtime.Executor;
 import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
@@ -12,7 +13,9 @@ import ingot.store.BaseWeights;
 import ingot.store.StoreLayout;
 import ingot.store.StoredTensor;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.function.ToLongFunction;
 
 /// How a model's training state goes through the memory of a budget: made before the run, kept by it.
 ///
@@ -72,7 +75,12 @@ public record StreamPlan(
 
     /// The plan for a program; refuses a budget that is too small, with the least that would do.
     static StreamPlan of(
-            Compiler.Options options, Program program, StoreLayout layout, Sizes sizes, MemoryBudget budget) {
+            Compiler.Options options,
+            Program program,
+            Start start,
+            StoreLayout layout,
+            Sizes sizes,
+            MemoryBudget budget) {
         long available = budget.available() - sizes.fixed();
         long least = budget.process() + sizes.least();
         if (budget.bytes() < least) {
@@ -101,8 +109,23 @@ public record StreamPlan(
                         window,
                         sizes.visits(),
                         layout.moments(),
-                        program.memory().spillBytes()),
+                        program.memory().spillBytes(),
+                        arriving(program, start)),
                 least);
+    }
+
+    /// Bytes that are read for one stay of a weight. A frozen one is read as its base has it; without a base its first
+    /// values are made anew, of nothing.
+    private static ToLongFunction<WindowPlan.Stay> arriving(Program program, Start start) {
+        Map<String, Type> base = start.base() == null ? Map.of() : start.base().types();
+        return stay -> {
+            Program.Tile tile = program.tile(stay.key().tensor());
+            if (!start.frozen().contains(tile.weight())) {
+                return stay.bytes();
+            }
+            Type type = base.get(tile.weight());
+            return type == null ? 0 : tile.elements() * type.dtype().bytes();
+        };
     }
 
     static StoreLayout layout(Task task, Optimizer optimizer, int chunkElements) {

@@ -63,7 +63,7 @@ public record Streamed(
             Program program = Compiler.training(spec, options);
             StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
             if (sizes.overlaps(settings.budget())) {
-                return StreamPlan.of(options, program, layout, sizes, settings.budget());
+                return StreamPlan.of(options, program, task.start(), layout, sizes, settings.budget());
             }
             if (sizes.least() < least) {
                 least = sizes.least();
@@ -72,7 +72,7 @@ public record Streamed(
         }
         Program program = Compiler.training(spec, smallest);
         StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
-        return StreamPlan.of(smallest, program, layout, sizes, settings.budget());
+        return StreamPlan.of(smallest, program, task.start(), layout, sizes, settings.budget());
     }
 
     /// Weights whole, then in ever smaller tiles.

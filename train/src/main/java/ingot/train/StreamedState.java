@@ -146,7 +146,7 @@ final class StreamedState implements TrainingState {
         continueFrom(note);
     }
 
-    /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time and no disk.
+    /// Opens the store of a folder, or creates it with nothing in it: what was never updated takes no time.
     static StreamedState open(
             StreamPlan plan, Task task, Recipe recipe, Backend backend, Backend background, Streamed settings) {
         return new StreamedState(plan, task, recipe, backend, background, settings);

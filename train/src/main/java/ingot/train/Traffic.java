@@ -6,6 +6,7 @@ import ingot.store.WeightStore.Key;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.ToLongFunction;
 
 /// Bytes that a step moves between disk and memory, in its forward and in its backward.
 ///
@@ -15,7 +16,14 @@ public record Traffic(
         long forwardRead, long forwardWritten, long backwardRead, long backwardWritten, long late, int moments) {
 
     /// What a plan moves if all updates are written in the forward.
-    static Traffic of(WindowPlan window, List<Visit> visits, List<String> moments, long spilled) {
+    ///
+    /// @param arriving bytes that are read for one stay of a weight
+    static Traffic of(
+            WindowPlan window,
+            List<Visit> visits,
+            List<String> moments,
+            long spilled,
+            ToLongFunction<WindowPlan.Stay> arriving) {
         long forwardRead = 0;
         long backwardRead = spilled;
         long backwardWritten = 0;
@@ -26,9 +34,9 @@ public record Traffic(
         for (WindowPlan.Stay stay : window.stays()) {
             if (stay.key().part().equals(Key.WEIGHT)) {
                 if (stay.first() <= visits.size() / 2) {
-                    forwardRead += stay.bytes();
+                    forwardRead += arriving.applyAsLong(stay);
                 } else {
-                    backwardRead += stay.bytes();
+                    backwardRead += arriving.applyAsLong(stay);
                     boolean again = seen.contains(stay.key())
                             && trained.contains(stay.key().tensor());
                     late += again ? stay.bytes() : 0;

@@ -4,8 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ingot.compiler.Backend;
+import ingot.compiler.Program;
+import ingot.ir.DType;
 import ingot.ir.IngotException;
 import ingot.ir.Tensor;
+import ingot.ir.Type;
 import ingot.nn.Parameter;
 import ingot.runtime.Visit;
 import ingot.store.BaseWeights;
@@ -248,6 +251,39 @@ class StreamedTest {
                 .describedAs("a backward that nobody needs reads nothing")
                 .noneMatch(touch -> touch.key().tensor().contains(".h."));
         assertThat(few.traffic().later(1).written()).isEqualTo(few.traffic().written());
+    }
+
+    @Test
+    void whatIsFrozenIsReadAsItsFileHasIt() {
+        Path half = folder.resolve("half.safetensors");
+        Path whole = base();
+        SequencedMap<String, Tensor> weights = new LinkedHashMap<>();
+        try (Safetensors file = Safetensors.open(whole)) {
+            file.tensors().forEach((name, type) -> {
+                Tensor values = file.read(name);
+                Tensor rounded = Tensor.zeros(new Type(DType.BF16, type.shape()));
+                for (long i = 0; i < type.shape().elements(); i++) {
+                    rounded.setFloat(i, values.getFloat(i));
+                }
+                weights.put(name, rounded);
+            });
+        }
+        Safetensors.write(half, Map.of(), weights);
+        try (BaseWeights f32 = BaseWeights.open(whole);
+                BaseWeights bf16 = BaseWeights.open(half)) {
+            Task task = on(f32, Toys.letters(4, 6, 0), "h.*");
+            long least = least(task, recipe());
+            StreamPlan plan = plan("f32", least, task, recipe());
+            StreamPlan other = plan("bf16", least, on(bf16, Toys.letters(4, 6, 0), "h.*"), recipe());
+            long elements = plan.window().stays().stream()
+                    .map(stay -> plan.program().tile(stay.key().tensor()))
+                    .filter(tile -> task.start().frozen().contains(tile.weight()))
+                    .mapToLong(Program.Tile::elements)
+                    .sum();
+            assertThat(elements).isPositive();
+            assertThat(plan.traffic().read() - other.traffic().read()).isEqualTo(2 * elements);
+            assertThat(plan.traffic().written()).isEqualTo(other.traffic().written());
+        }
     }
 
     /// The last byte of a file, which only a checksum notices.
