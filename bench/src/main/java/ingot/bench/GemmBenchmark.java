@@ -15,15 +15,15 @@ import picocli.CommandLine;
         description = "fp32 matrix products as a share of the measured fma peak.",
         mixinStandardHelpOptions = true)
 final class GemmBenchmark implements Callable<Integer> {
-    @CommandLine.Option(names = "--threads", defaultValue = "0", description = "0: all cores")
-    private int threads;
+    @CommandLine.Mixin
+    private ThreadsOption threads = new ThreadsOption();
 
     @CommandLine.Option(names = "--runs", defaultValue = "9", description = "rounds")
     private int runs;
 
     @Override
     public Integer call() {
-        int cores = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        int cores = threads.count();
         List<MatmulShape> shapes = List.of(
                 MatmulShape.of(384, 768, 768),
                 MatmulShape.of(1024, 1024, 1024),

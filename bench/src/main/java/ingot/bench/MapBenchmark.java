@@ -25,15 +25,15 @@ import picocli.CommandLine;
 final class MapBenchmark implements Callable<Integer> {
     private static final int ELEMENTS = 16 << 20;
 
-    @CommandLine.Option(names = "--threads", defaultValue = "0", description = "0: all cores")
-    private int threads;
+    @CommandLine.Mixin
+    private ThreadsOption threads = new ThreadsOption();
 
     @CommandLine.Option(names = "--runs", defaultValue = "9", description = "rounds")
     private int runs;
 
     @Override
     public Integer call() {
-        int cores = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        int cores = threads.count();
         try (TilePool pool = new TilePool(cores);
                 Arena arena = Arena.ofShared()) {
             Backend backend = new CpuBackend(pool);

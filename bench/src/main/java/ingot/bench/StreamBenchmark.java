@@ -53,8 +53,8 @@ final class StreamBenchmark implements Callable<Integer> {
     @CommandLine.Option(names = "--warmup", defaultValue = "2", description = "steps before counting")
     private int warmup;
 
-    @CommandLine.Option(names = "--threads", defaultValue = "0", description = "0: all cores")
-    private int threads;
+    @CommandLine.Mixin
+    private ThreadsOption threads = new ThreadsOption();
 
     @CommandLine.Option(names = "--folder", defaultValue = "target/bench-stream", description = "where the store lies")
     private Path folder = Path.of("");
@@ -67,7 +67,7 @@ final class StreamBenchmark implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        int cores = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        int cores = threads.count();
         Sample.print(
                 "%s: %,d parameters, %d tokens per sequence; %s", size, size.parameters(), size.time, Sample.load());
         try (TilePool pool = new TilePool(cores)) {

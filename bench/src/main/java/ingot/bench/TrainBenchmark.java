@@ -25,15 +25,15 @@ final class TrainBenchmark implements Callable<Integer> {
     @CommandLine.Option(names = "--warmup", defaultValue = "3", description = "steps before counting")
     private int warmup;
 
-    @CommandLine.Option(names = "--threads", defaultValue = "0", description = "0: all cores")
-    private int threads;
+    @CommandLine.Mixin
+    private ThreadsOption threads = new ThreadsOption();
 
     @CommandLine.Option(names = "--no-peer", description = "measure Ingot alone")
     private boolean alone;
 
     @Override
     public Integer call() throws IOException {
-        int cores = threads == 0 ? Runtime.getRuntime().availableProcessors() : threads;
+        int cores = threads.count();
         double tokens = (double) size.batch * size.time;
         try (TilePool pool = new TilePool(cores);
                 RamStore store = new RamStore();

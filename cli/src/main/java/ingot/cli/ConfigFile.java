@@ -53,6 +53,16 @@ final class ConfigFile {
         }
     }
 
+    /// The folder of a run, which must be there.
+    static Path folder(String run) {
+        Path folder = path(run);
+        if (!Files.exists(folder)) {
+            throw new IngotException(
+                    run + ": no such folder; expected the folder of a run, which `ingot train` prints");
+        }
+        return folder;
+    }
+
     private static String text(Path file) {
         try {
             return Files.readString(file);

@@ -81,11 +81,7 @@ final class Generate implements Callable<Integer> {
 
     /// The folder of a model, which must have one.
     static Path model(String run) {
-        Path folder = ConfigFile.path(run);
-        if (!Files.exists(folder)) {
-            throw new IngotException(
-                    run + ": no such folder; expected the folder of a run, which `ingot train` prints");
-        }
+        Path folder = ConfigFile.folder(run);
         if (!Files.exists(folder.resolve("config.json"))) {
             throw new IngotException(
                     run + ": no model in it (config.json, model.safetensors); expected the folder of a run that"
