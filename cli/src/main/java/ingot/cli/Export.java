@@ -24,8 +24,8 @@ import picocli.CommandLine.Parameters;
             "",
             "The folder gets a Hugging Face GPT-2 checkpoint: config.json,",
             "model.safetensors and tokenizer.json. The update of the last step is applied",
-            "first. A finished run has written its model already; so has a run in memory,",
-            "at every checkpoint.",
+            "first; the run may go on afterwards. A finished run has written its model",
+            "already; so has a run in memory, at every checkpoint.",
             ""
         },
         footer = {

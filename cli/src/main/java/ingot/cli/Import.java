@@ -19,7 +19,7 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "import",
         mixinStandardHelpOptions = true,
-        header = "Says what a model of another system is, and whether it can be used here.",
+        header = "Says what an ONNX model is, and whether it can be used here.",
         description = {
             "",
             "Names all operators that have no meaning here at once, with their nodes; exit",
@@ -37,7 +37,7 @@ final class Import implements java.util.concurrent.Callable<Integer> {
 
     private final Screen screen;
 
-    @Parameters(index = "0", paramLabel = "PATH", description = "The file or folder of a model.")
+    @Parameters(index = "0", paramLabel = "PATH", description = "An ONNX file.")
     private String path = "";
 
     @Option(

@@ -13,7 +13,7 @@ final class MemoryOption {
             description = {
                 "What this process may use of memory in all, such as 1GiB. The",
                 "training state lies on disk and streams through it. Without it:",
-                "all in memory, if it fits; else what the machine has."
+                "all in memory if it fits, else through what the machine has."
             })
     private @Nullable String size;
 

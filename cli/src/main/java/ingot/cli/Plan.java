@@ -31,7 +31,7 @@ import picocli.CommandLine.Parameters;
             "",
             "How large the training state is, what of it stays in memory, what is read and",
             "written per step, how long a step takes and what bounds it. Measures the",
-            "processor and the disk of the run folder for some seconds; reads no data.",
+            "kernels of the step and the disk of the run folder; reads no text, no weights.",
             ""
         },
         footer = {

@@ -24,8 +24,9 @@ import picocli.CommandLine.Spec;
         header = "Looks at the state of a run that streams from disk.",
         description = {
             "",
-            "A run with a memory budget keeps weights, moments and gradients in RUN/store.",
-            "These commands look at them while no run uses them.",
+            "A run that streams, with --memory or because its state does not fit, keeps the",
+            "weights that it trains, their moments and gradients in RUN/store. These commands",
+            "look at them while no run uses them.",
             ""
         },
         commandListHeading = "%nCommands:%n",
@@ -202,12 +203,7 @@ final class Store implements Runnable {
 
     /// The folder of a run's store, which must be there.
     private static Path folder(String run) {
-        Path folder = ConfigFile.path(run);
-        if (!Files.exists(folder)) {
-            throw new IngotException(
-                    run + ": no such folder; expected the folder of a run, which `ingot train` prints");
-        }
-        Path store = Streamed.folder(folder);
+        Path store = Streamed.folder(ConfigFile.folder(run));
         if (!Files.isDirectory(store)) {
             throw new IngotException(run + ": no store in it; expected the folder of a run whose state is on disk"
                     + " (`ingot train CONFIG --memory SIZE`)");

