@@ -4,10 +4,14 @@ import ingot.compiler.Backend;
 import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
+import ingot.ir.IngotException;
+import ingot.train.MemoryBudget;
 import ingot.train.RunConfig;
 import ingot.train.Sampling;
 import ingot.train.TextGenerator;
 import ingot.train.TrainingRun;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,6 +48,9 @@ import picocli.CommandLine.Parameters;
         })
 final class Train implements Callable<Integer> {
     private static final int COMPLETION_TOKENS = 60;
+
+    /// The part of the memory that the weights may take: caches and activations need the rest.
+    private static final double ROOM = 0.8;
 
     private final Screen screen;
 
@@ -94,10 +101,31 @@ final class Train implements Callable<Integer> {
         screen.line("Finished " + Quantity.count(outcome.step(), "step") + "; this command took "
                 + Quantity.duration(seconds) + ".");
         List<String> prompts = Prompts.of(config);
-        complete(Path.of(config.run()), backend, prompts);
+        if (fits(config)) {
+            complete(Path.of(config.run()), backend, prompts);
+        }
         screen.line("");
         screen.line("SHA-256 of weights, moments and losses: " + outcome.digest());
         next(config, prompts.getFirst());
+    }
+
+    /// True if the memory that the run may use has room for the whole model, which completions need.
+    private boolean fits(RunConfig config) {
+        Path model = Path.of(config.run()).resolve("model.safetensors");
+        try {
+            long bytes = Files.size(model);
+            long available = config.memory().isEmpty()
+                    ? new Machine(Path.of("/")).available()
+                    : MemoryBudget.of(MemoryBudget.parse(config.memory())).available();
+            if (bytes > available * ROOM) {
+                screen.line("No completions here: the model of " + Quantity.bytes(bytes) + " does not fit into "
+                        + Quantity.bytes(available) + ", and generating needs all of it.");
+                return false;
+            }
+            return true;
+        } catch (IOException e) {
+            throw new IngotException("train: cannot read " + model + ": " + e.getMessage(), e);
+        }
     }
 
     private void complete(Path folder, Backend backend, List<String> prompts) {
