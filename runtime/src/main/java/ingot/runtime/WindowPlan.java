@@ -53,7 +53,7 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
     ///
     /// @param moments the optimizer's arrays per weight
     public static WindowPlan of(List<Visit> visits, List<String> moments, long windowBytes) {
-        List<Key> candidates = new ArrayList<>(candidates(visits, moments));
+        List<Key> candidates = candidates(visits, moments);
         Map<Key, Long> sizes = sizes(visits, moments);
         boolean overlap = place(visits, sizes, Set.of(), true).bytes() <= windowBytes;
         WindowPlan best = place(visits, sizes, Set.of(), overlap);
@@ -78,7 +78,10 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
                 }
             }
             pinned = best.pinned().keySet();
-            candidates = candidates.subList(Math.min(low + 1, candidates.size()), candidates.size());
+            long free = windowBytes - best.bytes();
+            candidates = candidates.subList(Math.min(low + 1, candidates.size()), candidates.size()).stream()
+                    .filter(key -> sizes.getOrDefault(key, 0L) <= free)
+                    .toList();
         }
         return best;
     }
