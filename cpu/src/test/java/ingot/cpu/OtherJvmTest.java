@@ -2,6 +2,7 @@ package ingot.cpu;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ingot.compiler.Kernel;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -33,7 +34,11 @@ class OtherJvmTest {
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(options);
         command.addAll(List.of("-Xmx256m", "--enable-native-access=ALL-UNNAMED", "-cp"));
-        command.add(root(Matmul.class) + System.getProperty("path.separator") + root(MatmulBits.class));
+        command.add(String.join(
+                System.getProperty("path.separator"),
+                root(Matmul.class).toString(),
+                root(MatmulBits.class).toString(),
+                root(Kernel.class).toString()));
         command.add("ingot.cpu.MatmulBits");
         var process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
