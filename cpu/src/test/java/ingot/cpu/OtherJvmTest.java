@@ -38,7 +38,7 @@ class OtherJvmTest {
                 System.getProperty("path.separator"),
                 root(Matmul.class).toString(),
                 root(MatmulBits.class).toString(),
-                root(Kernel.class).toString()));
+                library(Kernel.class).toString()));
         command.add("ingot.cpu.MatmulBits");
         var process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
@@ -46,6 +46,11 @@ class OtherJvmTest {
         var output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertThat(process.waitFor()).isZero();
         return output.lines().toList();
+    }
+
+    /// The folder or the jar of another module.
+    private static Path library(Class<?> type) throws Exception {
+        return Path.of(type.getProtectionDomain().getCodeSource().getLocation().toURI());
     }
 
     /// The folder that holds the class file's package tree.
