@@ -29,7 +29,7 @@ import java.util.concurrent.locks.LockSupport;
 record DiskSpeed(double write, double read, double mixed, double cpu, double flush, boolean direct) {
     private static final int BLOCK = 1 << 20;
     private static final long BYTES = 64L << 20;
-    private static final long NANOSECONDS = 700_000_000L;
+    private static final long NANOSECONDS = 500_000_000L;
     private static final int FLUSHES = 4;
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 

@@ -32,7 +32,7 @@ import java.util.stream.IntStream;
 /// @param timed part of the seconds that comes from kernels that were timed as they are
 /// @param scaling how much faster the products are on all threads than on one
 record KernelTimes(double forward, double backward, double flops, double timed, double scaling) {
-    private static final long NANOSECONDS = 1_200_000_000L;
+    private static final long NANOSECONDS = 700_000_000L;
     private static final long START = 300_000_000L;
     private static final long WARM = 200_000_000L; // for a product that is not one of the run
     private static final long MEMORY = 192L << 20;
