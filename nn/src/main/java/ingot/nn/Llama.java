@@ -19,9 +19,19 @@ public final class Llama implements LanguageModel {
     private static final String PREFIX = "model.";
 
     private final LlamaConfig config;
+    private final RotaryDecoder decoder;
 
     public Llama(LlamaConfig config) {
         this.config = config;
+        decoder = new RotaryDecoder(
+                "llama",
+                config.vocabulary(),
+                config.context(),
+                config.layers(),
+                config.keyHeads(),
+                config.headWidth(),
+                config.rope(),
+                new Parts());
     }
 
     public LlamaConfig config() {
@@ -46,75 +56,61 @@ public final class Llama implements LanguageModel {
 
     @Override
     public Value loss(GraphBuilder b, Value tokens, Value targets, Value scale, @Nullable Randomness random) {
-        CausalHead.check("llama", tokens, targets, config.context());
-        Value hidden = hidden(b, tokens, null);
-        return CausalHead.loss(b, hidden, head(b), null, targets, scale);
+        return decoder.loss(b, tokens, targets, scale);
     }
 
     @Override
     public Value logits(GraphBuilder b, Value tokens, @Nullable Value mask) {
-        Value hidden = hidden(b, tokens, mask);
-        int batch = tokens.shape().dim(0);
-        return b.reshape(CausalHead.logits(b, hidden, head(b), null), batch, -1, config.vocabulary());
+        return decoder.logits(b, tokens, mask);
     }
 
     @Override
     public List<CacheEntry> cache(int batch, int capacity) {
-        return KeyValues.cache(config.layers(), batch, capacity, config.keyHeads(), config.headWidth());
+        return decoder.cache(batch, capacity);
     }
 
     @Override
     public Decoding decode(GraphBuilder b, Value tokens, Value position, Value last, List<Value> caches) {
-        int batch = tokens.shape().dim(0);
-        List<Value> rows = new ArrayList<>();
-        Value at = b.add(b.iota(Type.i32(tokens.shape().dim(1)), 0), position);
-        Rope.Angles angles = config.rope().angles(b, at);
-        Value x = embedded(b, tokens);
-        for (int i = 0; i < config.layers(); i++) {
-            Mixer mixer = KeyValues.cached(
-                    b,
-                    position,
-                    caches.get(2 * i),
-                    caches.get(2 * i + 1),
-                    window(i),
-                    options().scale(),
-                    rows);
-            x = block(b, i, x, batch, angles, mixer);
+        return decoder.decode(b, tokens, position, last, caches);
+    }
+
+    private final class Parts implements RotaryDecoder.Parts {
+        @Override
+        public Value embedded(GraphBuilder b, Value tokens) {
+            Value x = new Weights(b, PREFIX)
+                    .embedding("embed_tokens", b.reshape(tokens, -1), config.vocabulary(), config.width());
+            return config.variant().gemma() ? b.multiply(x, Math.sqrt(config.width())) : x;
         }
-        Value one = norm(new Weights(b, PREFIX), "norm", CausalHead.last(b, x, batch, last)); // [batch, width]
-        return new Decoding(CausalHead.logits(b, one, head(b), null), rows);
-    }
 
-    /// The rows the head reads.
-    private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask) {
-        int batch = tokens.shape().dim(0);
-        CausalHead.check("llama", tokens, null, config.context());
-        Rope.Angles angles =
-                config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
-        Value x = embedded(b, tokens);
-        for (int i = 0; i < config.layers(); i++) {
-            x = block(b, i, x, batch, angles, KeyValues.whole(b, mask, window(i), options(), null));
+        @Override
+        public Value block(GraphBuilder b, int layer, Value x, int batch, Rope.Angles angles, Mixer mixer) {
+            return new Weights(b, PREFIX).within("layers." + layer, w -> {
+                Value first = norm(w, "input_layernorm", x);
+                Value y = b.add(x, w.within("self_attn", at -> attention(at, first, batch, angles, mixer)));
+                Value second = norm(w, "post_attention_layernorm", y);
+                return b.add(
+                        y,
+                        config.variant().experts() > 0
+                                ? w.within("block_sparse_moe", at -> experts(at, second))
+                                : w.within("mlp", at -> gated(at, "gate_proj", "up_proj", "down_proj", second)));
+            });
         }
-        return norm(new Weights(b, PREFIX), "norm", x);
-    }
 
-    private Value embedded(GraphBuilder b, Value tokens) {
-        Value x = new Weights(b, PREFIX)
-                .embedding("embed_tokens", b.reshape(tokens, -1), config.vocabulary(), config.width());
-        return config.variant().gemma() ? b.multiply(x, Math.sqrt(config.width())) : x;
-    }
+        @Override
+        public Value lastNorm(GraphBuilder b, Value rows) {
+            return norm(new Weights(b, PREFIX), "norm", rows);
+        }
 
-    private Value block(GraphBuilder b, int layer, Value x, int batch, Rope.Angles angles, Mixer mixer) {
-        return new Weights(b, PREFIX).within("layers." + layer, w -> {
-            Value first = norm(w, "input_layernorm", x);
-            Value y = b.add(x, w.within("self_attn", at -> attention(at, first, batch, angles, mixer)));
-            Value second = norm(w, "post_attention_layernorm", y);
-            return b.add(
-                    y,
-                    config.variant().experts() > 0
-                            ? w.within("block_sparse_moe", at -> experts(at, second))
-                            : w.within("mlp", at -> gated(at, "gate_proj", "up_proj", "down_proj", second)));
-        });
+        @Override
+        public Value head(GraphBuilder b) {
+            String name = config.tied() ? PREFIX + "embed_tokens.weight" : "lm_head.weight";
+            return b.weight(name, Type.f32(config.vocabulary(), config.width()));
+        }
+
+        @Override
+        public int window(int layer) {
+            return layer >= config.variant().windowFrom() ? config.variant().window() : 0;
+        }
     }
 
     private Value attention(Weights w, Value x, int batch, Rope.Angles angles, Mixer mixer) {
@@ -169,18 +165,5 @@ public final class Llama implements LanguageModel {
             Value weight = w.of(name + ".weight", x.shape().dim(-1));
             return Norms.rmsNorm(b, x, b.add(weight, 1), config.epsilon());
         });
-    }
-
-    private int window(int layer) {
-        return layer >= config.variant().windowFrom() ? config.variant().window() : 0;
-    }
-
-    private Attention.Options options() {
-        return Attention.Options.of(true, config.headWidth());
-    }
-
-    private Value head(GraphBuilder b) {
-        String name = config.tied() ? PREFIX + "embed_tokens.weight" : "lm_head.weight";
-        return b.weight(name, Type.f32(config.vocabulary(), config.width()));
     }
 }

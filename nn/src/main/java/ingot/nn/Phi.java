@@ -4,7 +4,6 @@ import ingot.ir.GraphBuilder;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.KeyValues.Mixer;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -16,9 +15,19 @@ public final class Phi implements LanguageModel {
     private static final String PREFIX = "model.";
 
     private final ParallelConfig config;
+    private final RotaryDecoder decoder;
 
     public Phi(ParallelConfig config) {
         this.config = config;
+        decoder = new RotaryDecoder(
+                "phi",
+                config.vocabulary(),
+                config.context(),
+                config.layers(),
+                config.keyHeads(),
+                config.headWidth(),
+                config.rope(),
+                new Parts());
     }
 
     public ParallelConfig config() {
@@ -42,69 +51,59 @@ public final class Phi implements LanguageModel {
 
     @Override
     public Value loss(GraphBuilder b, Value tokens, Value targets, Value scale, @Nullable Randomness random) {
-        CausalHead.check("phi", tokens, targets, config.context());
-        return CausalHead.loss(b, hidden(b, tokens, null), head(b), bias(b), targets, scale);
+        return decoder.loss(b, tokens, targets, scale);
     }
 
     @Override
     public Value logits(GraphBuilder b, Value tokens, @Nullable Value mask) {
-        Value logits = CausalHead.logits(b, hidden(b, tokens, mask), head(b), bias(b));
-        return b.reshape(logits, tokens.shape().dim(0), -1, config.vocabulary());
+        return decoder.logits(b, tokens, mask);
     }
 
     @Override
     public List<CacheEntry> cache(int batch, int capacity) {
-        return KeyValues.cache(config.layers(), batch, capacity, config.keyHeads(), config.headWidth());
+        return decoder.cache(batch, capacity);
     }
 
     @Override
     public Decoding decode(GraphBuilder b, Value tokens, Value position, Value last, List<Value> caches) {
-        int batch = tokens.shape().dim(0);
-        List<Value> rows = new ArrayList<>();
-        Value at = b.add(b.iota(Type.i32(tokens.shape().dim(1)), 0), position);
-        Rope.Angles angles = config.rope().angles(b, at);
-        Value x = embedded(b, tokens);
-        for (int i = 0; i < config.layers(); i++) {
-            Mixer mixer = KeyValues.cached(
-                    b,
-                    position,
-                    caches.get(2 * i),
-                    caches.get(2 * i + 1),
-                    0,
-                    options().scale(),
-                    rows);
-            x = block(b, i, x, batch, angles, mixer);
+        return decoder.decode(b, tokens, position, last, caches);
+    }
+
+    private final class Parts implements RotaryDecoder.Parts {
+        @Override
+        public Value embedded(GraphBuilder b, Value tokens) {
+            return new Weights(b, PREFIX)
+                    .embedding("embed_tokens", b.reshape(tokens, -1), config.vocabulary(), config.width());
         }
-        Value one = norm(b, CausalHead.last(b, x, batch, last)); // [batch, width]
-        return new Decoding(CausalHead.logits(b, one, head(b), bias(b)), rows);
-    }
 
-    private Value hidden(GraphBuilder b, Value tokens, @Nullable Value mask) {
-        CausalHead.check("phi", tokens, null, config.context());
-        Rope.Angles angles =
-                config.rope().angles(b, b.iota(Type.i32(tokens.shape().dim(1)), 0));
-        Value x = embedded(b, tokens);
-        for (int i = 0; i < config.layers(); i++) {
-            x = block(b, i, x, tokens.shape().dim(0), angles, KeyValues.whole(b, mask, 0, options(), null));
-        }
-        return norm(b, x);
-    }
-
-    private Value embedded(GraphBuilder b, Value tokens) {
-        return new Weights(b, PREFIX)
-                .embedding("embed_tokens", b.reshape(tokens, -1), config.vocabulary(), config.width());
-    }
-
-    private Value block(GraphBuilder b, int layer, Value x, int batch, Rope.Angles angles, Mixer mixer) {
-        return new Weights(b, PREFIX).within("layers." + layer, w -> {
-            Value normal = w.layerNorm("input_layernorm", x, config.epsilon());
-            Value attended = w.within("self_attn", at -> attention(at, normal, batch, angles, mixer));
-            Value fed = w.within("mlp", at -> {
-                Value inner = config.activation().apply(b, at.linear("fc1", normal, config.inner(), true));
-                return at.linear("fc2", inner, config.width(), true);
+        @Override
+        public Value block(GraphBuilder b, int layer, Value x, int batch, Rope.Angles angles, Mixer mixer) {
+            return new Weights(b, PREFIX).within("layers." + layer, w -> {
+                Value normal = w.layerNorm("input_layernorm", x, config.epsilon());
+                Value attended = w.within("self_attn", at -> attention(at, normal, batch, angles, mixer));
+                Value fed = w.within("mlp", at -> {
+                    Value inner = config.activation().apply(b, at.linear("fc1", normal, config.inner(), true));
+                    return at.linear("fc2", inner, config.width(), true);
+                });
+                return b.add(b.add(attended, fed), x);
             });
-            return b.add(b.add(attended, fed), x);
-        });
+        }
+
+        @Override
+        public Value lastNorm(GraphBuilder b, Value x) {
+            return new Weights(b, PREFIX).layerNorm("final_layernorm", x, config.epsilon());
+        }
+
+        @Override
+        public Value head(GraphBuilder b) {
+            String name = config.tied() ? PREFIX + "embed_tokens.weight" : "lm_head.weight";
+            return b.weight(name, Type.f32(config.vocabulary(), config.width()));
+        }
+
+        @Override
+        public Value bias(GraphBuilder b) {
+            return b.weight("lm_head.bias", Type.f32(config.vocabulary()));
+        }
     }
 
     private Value attention(Weights w, Value x, int batch, Rope.Angles angles, Mixer mixer) {
@@ -121,22 +120,5 @@ public final class Phi implements LanguageModel {
 
     private Value heads(Weights w, String name, Value x, int batch, int heads) {
         return w.b().reshape(w.linear(name, x, heads * config.headWidth(), true), batch, -1, heads, config.headWidth());
-    }
-
-    private Value norm(GraphBuilder b, Value x) {
-        return new Weights(b, PREFIX).layerNorm("final_layernorm", x, config.epsilon());
-    }
-
-    private Attention.Options options() {
-        return Attention.Options.of(true, config.headWidth());
-    }
-
-    private Value head(GraphBuilder b) {
-        String name = config.tied() ? PREFIX + "embed_tokens.weight" : "lm_head.weight";
-        return b.weight(name, Type.f32(config.vocabulary(), config.width()));
-    }
-
-    private Value bias(GraphBuilder b) {
-        return b.weight("lm_head.bias", Type.f32(config.vocabulary()));
     }
 }
