@@ -7,6 +7,7 @@ import ingot.ir.Interpreter;
 import ingot.ir.Tensor;
 import ingot.nn.T5;
 import ingot.store.Safetensors;
+import ingot.testkit.Reference;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
@@ -55,7 +56,7 @@ class ArchitectureTest {
                     opened.languageModel().logitsGraph(2, 7, true),
                     Map.of("tokens", expected.get("tokens"), "mask", expected.get("mask")),
                     ReferenceTest.weights(opened.weights()));
-            assertThat(ReferenceTest.difference(found.get("logits"), expected.get("logits")))
+            assertThat(Reference.difference(found.get("logits"), expected.get("logits")))
                     .isLessThan(TOLERANCE);
         }
     }
@@ -69,7 +70,7 @@ class ArchitectureTest {
             inputs.remove("logits");
             Map<String, Tensor> found = Interpreter.run(
                     ((T5) opened.model()).logitsGraph(2, 7, 5), inputs, ReferenceTest.weights(opened.weights()));
-            assertThat(ReferenceTest.difference(found.get("logits"), expected.get("logits")))
+            assertThat(Reference.difference(found.get("logits"), expected.get("logits")))
                     .isLessThan(TOLERANCE);
         }
     }

@@ -1,5 +1,7 @@
 package ingot.formats;
 
+import static ingot.testkit.Reference.difference;
+import static ingot.testkit.Reference.largest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
@@ -276,23 +278,5 @@ class ReferenceTest {
             counted += target == CrossEntropy.IGNORED ? 0 : 1;
         }
         return Tensor.scalar(1f / counted);
-    }
-
-    static double difference(Tensor found, Tensor expected) {
-        assertThat(found.type()).isEqualTo(expected.type());
-        float[] difference = found.toFloats();
-        float[] other = expected.toFloats();
-        for (int i = 0; i < difference.length; i++) {
-            difference[i] -= other[i];
-        }
-        return largest(difference);
-    }
-
-    private static double largest(float[] values) {
-        double largest = 0;
-        for (float value : values) {
-            largest = Math.max(largest, Float.isNaN(value) ? Double.POSITIVE_INFINITY : Math.abs(value));
-        }
-        return largest;
     }
 }

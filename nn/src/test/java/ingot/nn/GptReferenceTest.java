@@ -1,5 +1,7 @@
 package ingot.nn;
 
+import static ingot.testkit.Reference.difference;
+import static ingot.testkit.Reference.largest;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
@@ -106,23 +108,5 @@ class GptReferenceTest {
             }
         }
         return next;
-    }
-
-    private static double difference(Tensor found, Tensor expected) {
-        assertThat(found.type()).isEqualTo(expected.type());
-        float[] difference = found.toFloats();
-        float[] other = expected.toFloats();
-        for (int i = 0; i < difference.length; i++) {
-            difference[i] -= other[i];
-        }
-        return largest(difference);
-    }
-
-    private static double largest(float[] values) {
-        double largest = 0;
-        for (float value : values) {
-            largest = Math.max(largest, Float.isNaN(value) ? Double.POSITIVE_INFINITY : Math.abs(value));
-        }
-        return largest;
     }
 }

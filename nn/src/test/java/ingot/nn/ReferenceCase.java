@@ -1,11 +1,10 @@
 package ingot.nn;
 
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
-
 import ingot.ir.DType;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
+import ingot.testkit.Reference;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -20,8 +19,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// A folder of the PyTorch reference: `shared/reference` beside the checkout, or where the property `ingot.reference`
-/// says.
+/// A folder of the PyTorch reference.
 final class ReferenceCase {
     private static final Pattern ENTRY = Pattern.compile(
             "\"([^\"]+)\"\\s*:\\s*\\{\\s*\"dtype\"\\s*:\\s*\"(\\w+)\"\\s*,\\s*\"shape\"\\s*:\\s*\\[([\\d,\\s]*)]\\s*,"
@@ -35,23 +33,7 @@ final class ReferenceCase {
 
     /// Skips the calling test, saying so, when the reference is not there.
     static ReferenceCase orSkip(String name) {
-        String property = System.getProperty("ingot.reference");
-        Path found = null;
-        if (property != null) {
-            found = Path.of(property);
-        } else {
-            for (Path at = Path.of("").toAbsolutePath(); at != null && found == null; at = at.getParent()) {
-                Path candidate = at.resolve("shared/reference");
-                found = Files.isDirectory(candidate) ? candidate : null;
-            }
-        }
-        boolean there = found != null && Files.isDirectory(found.resolve(name));
-        if (!there) {
-            System.err.println("SKIPPED: no reference case " + name
-                    + "; it is looked for in ../shared/reference of the checkout or -Dingot.reference=FOLDER");
-        }
-        assumeTrue(there, "no reference case " + name);
-        return new ReferenceCase(found.resolve(name));
+        return new ReferenceCase(Reference.orSkip(name));
     }
 
     /// The tensors of a safetensors file; I64 becomes I32.
