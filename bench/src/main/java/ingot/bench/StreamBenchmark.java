@@ -95,7 +95,6 @@ final class StreamBenchmark implements Callable<Integer> {
             Sample efficiency = new Sample();
             Sample durability = new Sample();
             StreamReport before = onDisk.streamReport();
-            Steal steal = Steal.now();
             double stolen = 0;
             for (int i = -warmup; i < steps; i++) {
                 double memoryTime = inMemory == null ? Double.NaN : seconds(inMemory);
@@ -103,7 +102,7 @@ final class StreamBenchmark implements Callable<Integer> {
                     before = onDisk.streamReport();
                     stolen = 0;
                 }
-                steal = Steal.now();
+                Steal steal = Steal.now();
                 double diskTime = seconds(onDisk);
                 stolen += steal.seconds();
                 double bareTime = unsafe == null ? Double.NaN : seconds(unsafe);

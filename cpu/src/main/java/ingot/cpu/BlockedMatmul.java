@@ -291,7 +291,9 @@ final class BlockedMatmul {
         if (staged) {
             long block = own + workerBytes() - slots * slotBytes;
             if (continued) {
-                fetch(cAt, block, rows, columns);
+                for (int i = 0; i < rows; i++) {
+                    Epilogue.fetch(cAt + i * cRow, cColumn, block + i * slotStride, columns);
+                }
             }
             stage(code, aAt, bAt, own, rows, columns);
             epilogue.finish(math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
@@ -301,15 +303,6 @@ final class BlockedMatmul {
                 for (int i = 0; i < rows; i++) {
                     Epilogue.addBias(math, cAt + i * cRow, columns, biasAt + i * biasRow, biasColumn);
                 }
-            }
-        }
-    }
-
-    /// Copies a block of C to the first slot.
-    private void fetch(long c, long slot, int rows, int columns) {
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++) {
-                Memory.putInt(slot + i * slotStride + 4L * j, Memory.getInt(c + i * cRow + j * cColumn));
             }
         }
     }

@@ -40,6 +40,13 @@ record Epilogue(boolean accumulate, boolean bias) {
         }
     }
 
+    /// The way back: a row of C, whatever its step, to `row`.
+    static void fetch(long c, long cColumn, long row, int columns) {
+        for (int j = 0; j < columns; j++) {
+            Memory.putInt(row + 4L * j, Memory.getInt(c + j * cColumn));
+        }
+    }
+
     /// `row[j] = row[j] + bias[j]`
     static void addBias(RowMath math, long row, int columns, long biasAt, long biasColumn) {
         if (biasColumn == 0) {

@@ -55,10 +55,7 @@ final class RowMatmul {
         for (int i = 0; i < shape.m(); i++) {
             long row = own + 4L * chunk * i;
             if (continued) {
-                for (int j = 0; j < columns; j++) {
-                    Memory.putInt(
-                            row + 4L * j, Memory.getInt(cAt + 4 * i * shape.c().row() + j * cColumn));
-                }
+                Epilogue.fetch(cAt + 4 * i * shape.c().row(), cColumn, row, columns);
             } else {
                 Memory.fill(row, 4L * columns, (byte) 0);
             }

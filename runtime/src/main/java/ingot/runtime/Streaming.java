@@ -3,6 +3,7 @@ package ingot.runtime;
 import ingot.compiler.Program;
 import ingot.ir.IngotException;
 import ingot.store.DiskStore;
+import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import ingot.store.Transfer;
 import ingot.store.WeightStore.Key;
@@ -36,7 +37,6 @@ import org.jspecify.annotations.Nullable;
 /// Which update is pending is a property of the data: after S committed steps every chunk is at generation S, or at S −
 /// 1 with a gradient of generation S. Anything else is damage.
 public final class Streaming implements Residency {
-    private static final long PAGE = 4096;
     private static final double GOLDEN = 0.618;
     private static final double STEP = 0.125;
 
@@ -106,7 +106,7 @@ public final class Streaming implements Residency {
         MemorySegment chunk(int chunk) {
             long bytes = 4L * layout.elements(tensor, chunk);
             long at = 4L * (chunk - firstChunk) * layout.chunkElements();
-            return window.asSlice(offset + at, (bytes + PAGE - 1) / PAGE * PAGE);
+            return window.asSlice(offset + at, Storage.roundUp(bytes));
         }
 
         boolean isWeight() {
@@ -321,21 +321,11 @@ public final class Streaming implements Residency {
         synchronized (this) {
             check();
         }
-        Map<Integer, List<Place>> weights = new HashMap<>(); // pinned, by tensor
-        for (Place place : pinned.values()) {
-            if (place.isWeight()) {
-                weights.computeIfAbsent(place.tensor, k -> new ArrayList<>()).add(place);
-            }
-        }
         for (int tensor = 0; tensor < layout.tensors().size(); tensor++) {
             for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
                 if (pipe.pending(tensor, chunk)) {
-                    int at = chunk;
-                    Place weight = weights.getOrDefault(tensor, List.of()).stream()
-                            .filter(place -> place.firstChunk <= at && at < place.endChunk)
-                            .findFirst()
-                            .orElse(null);
                     String name = names.get(tensor).floorEntry(chunk).getValue();
+                    Place weight = pinned.get(Key.weight(name));
                     pipe.add(tensor, chunk, true, homes(name, chunk, weight), new ArrayList<>());
                 }
             }

@@ -2,6 +2,7 @@ package ingot.runtime;
 
 import ingot.compiler.BufferPlan;
 import ingot.ir.IngotException;
+import ingot.store.Storage;
 import ingot.store.WeightStore.Key;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -26,8 +27,6 @@ import java.util.Set;
 /// @param bytes size of the window
 /// @param overlap reading, computing and writing at the same time
 public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedBytes, long bytes, boolean overlap) {
-    private static final long PAGE = 4096;
-
     /// Arrays that do not fit and are left out, while later ones are still tried.
     private static final int MOST_SKIPPED = 8;
 
@@ -53,8 +52,8 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
     ///
     /// @param moments the optimizer's arrays per weight
     public static WindowPlan of(List<Visit> visits, List<String> moments, long windowBytes) {
-        List<Key> candidates = candidates(visits, moments);
         Map<Key, Long> sizes = sizes(visits, moments);
+        List<Key> candidates = candidates(visits, sizes);
         boolean overlap = place(visits, sizes, Set.of(), true).bytes() <= windowBytes;
         WindowPlan best = place(visits, sizes, Set.of(), overlap);
         if (best.bytes() > windowBytes) {
@@ -116,7 +115,7 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
             stays.add(new Stay(stay.key(), stay.bytes(), stay.first(), stay.last(), stay.start(), stay.end(), offset));
         }
         stays.sort(Comparator.comparingInt(Stay::start).thenComparingInt(Stay::first));
-        return new WindowPlan(stays, offsets, at, at + align(plan.peak()), overlap);
+        return new WindowPlan(stays, offsets, at, at + Storage.roundUp(plan.peak()), overlap);
     }
 
     private static List<Stay> stays(List<Visit> visits, Map<Key, Long> sizes, Set<Key> pinned, boolean overlap) {
@@ -149,8 +148,7 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
     }
 
     /// What may be pinned, the most useful first.
-    private static List<Key> candidates(List<Visit> visits, List<String> moments) {
-        Map<Key, Long> sizes = sizes(visits, moments);
+    private static List<Key> candidates(List<Visit> visits, Map<Key, Long> sizes) {
         Map<Key, Integer> reads = new LinkedHashMap<>();
         for (Stay stay : stays(visits, sizes, Set.of(), true)) {
             reads.merge(stay.key(), 1, Integer::sum);
@@ -167,7 +165,7 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
         Map<Key, Long> sizes = new LinkedHashMap<>();
         for (Visit visit : visits) {
             for (Visit.Touch touch : visit.touches()) {
-                sizes.putIfAbsent(touch.key(), align(touch.bytes()));
+                sizes.putIfAbsent(touch.key(), Storage.roundUp(touch.bytes()));
             }
             for (String weight : visit.updated()) {
                 long bytes = sizes.getOrDefault(Key.weight(weight), 0L);
@@ -175,9 +173,5 @@ public record WindowPlan(List<Stay> stays, Map<Key, Long> pinned, long pinnedByt
             }
         }
         return sizes;
-    }
-
-    private static long align(long bytes) {
-        return (bytes + PAGE - 1) / PAGE * PAGE;
     }
 }

@@ -242,7 +242,7 @@ public final class BaseWeights implements AutoCloseable {
         long first = place.direct() ? position & -Blocks.SIZE : position;
         MemorySegment buffer = take();
         try {
-            long end = place.direct() ? Blocks.roundUp(position + bytes) : position + bytes;
+            long end = place.direct() ? Storage.roundUp(position + bytes) : position + bytes;
             transfer(place.channel(), first, buffer.asSlice(0, end - first), position + bytes - first);
             widen(place.type().dtype(), buffer.asSlice(position - first, bytes), piece);
         } finally {

@@ -12,10 +12,6 @@ final class Blocks {
 
     private Blocks() {}
 
-    static long roundUp(long bytes) {
-        return (bytes + SIZE - 1) & -SIZE;
-    }
-
     static void read(Storage storage, long position, MemorySegment into) throws IOException {
         int idle = 0;
         for (long done = 0; done < into.byteSize(); ) {

@@ -308,7 +308,7 @@ public final class DiskStore implements WeightStore {
 
     private void fetch(int row, int part, long generation, long block, int crc, MemorySegment into, int payload) {
         String what = geometry.name(row) + " " + layout.part(part);
-        MemorySegment blocks = into.asSlice(0, Blocks.roundUp(payload));
+        MemorySegment blocks = into.asSlice(0, Storage.roundUp(payload));
         try {
             Blocks.read(file.storage(), block * Blocks.SIZE, blocks);
         } catch (IOException e) {
@@ -388,7 +388,7 @@ public final class DiskStore implements WeightStore {
             return 0;
         }
         int payload = geometry.payloadBytes(write.row);
-        MemorySegment blocks = write.sources.get(index).asSlice(0, Blocks.roundUp(payload));
+        MemorySegment blocks = write.sources.get(index).asSlice(0, Storage.roundUp(payload));
         blocks.asSlice(payload).fill((byte) 0);
         int crc = checked
                 ? checksum(write.row, write.firstPart + index, write.generation, blocks.asSlice(0, payload))
@@ -399,9 +399,9 @@ public final class DiskStore implements WeightStore {
     }
 
     private void checkMemory(MemorySegment memory, int payload, int row) {
-        if (!memory.isNative() || memory.address() % Blocks.SIZE != 0 || memory.byteSize() < Blocks.roundUp(payload)) {
+        if (!memory.isNative() || memory.address() % Blocks.SIZE != 0 || memory.byteSize() < Storage.roundUp(payload)) {
             throw new IllegalArgumentException("memory for " + geometry.name(row) + ": expected "
-                    + Blocks.roundUp(payload) + " native bytes at a multiple of " + Blocks.SIZE + ", got " + memory);
+                    + Storage.roundUp(payload) + " native bytes at a multiple of " + Blocks.SIZE + ", got " + memory);
         }
     }
 

@@ -90,7 +90,7 @@ final class Geometry {
     /// Payload rounded up to 4 KiB, and above 32 KiB to an eighth of the power of two below it.
     private static int extentBytes(StoreLayout layout, int tensor, int chunk) {
         int full = layout.chunkElements() * Float.BYTES;
-        int blocks = (int) Blocks.roundUp((long) layout.elements(tensor, chunk) * Float.BYTES);
+        int blocks = (int) Storage.roundUp((long) layout.elements(tensor, chunk) * Float.BYTES);
         int step = Math.max(Blocks.SIZE, Integer.highestOneBit(blocks - 1) / 8);
         return Math.min(full, Math.ceilDiv(blocks, step) * step);
     }

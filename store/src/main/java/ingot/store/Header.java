@@ -51,7 +51,7 @@ record Header(long store, StoreLayout layout, String identity, String created, L
     }
 
     private static int bytes(byte[] json) {
-        return (int) Blocks.roundUp(JSON_START + json.length);
+        return (int) Storage.roundUp(JSON_START + json.length);
     }
 
     /// The header's blocks.

@@ -12,6 +12,11 @@ public interface Storage extends AutoCloseable {
     /// Bytes of a block.
     int BLOCK = 4096;
 
+    /// Bytes of the blocks that so many bytes take.
+    static long roundUp(long bytes) {
+        return (bytes + BLOCK - 1) & -BLOCK;
+    }
+
     /// Reads as many bytes as it likes; their number, or -1 behind the end.
     int read(long position, MemorySegment into) throws IOException;
 

@@ -240,7 +240,7 @@ public final class StoreInspection {
             StoreFile file, RowTable table, int row, int part, boolean unchecked, MemorySegment buffer) {
         Geometry geometry = file.geometry();
         int payload = geometry.payloadBytes(row);
-        MemorySegment blocks = buffer.asSlice(0, Blocks.roundUp(payload));
+        MemorySegment blocks = buffer.asSlice(0, Storage.roundUp(payload));
         try {
             Blocks.read(file.storage(), table.block(row, part) * Blocks.SIZE, blocks);
         } catch (IOException e) {

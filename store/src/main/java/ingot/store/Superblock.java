@@ -42,7 +42,7 @@ record Superblock(long store, long sequence, int indexCrc, boolean unchecked, lo
     /// Writes the blocks to the front of `slot`; their bytes.
     int encode(MemorySegment slot) {
         byte[] text = note.getBytes(StandardCharsets.UTF_8);
-        int bytes = (int) Blocks.roundUp(NOTE_START + text.length);
+        int bytes = (int) Storage.roundUp(NOTE_START + text.length);
         slot.asSlice(0, bytes).fill((byte) 0);
         slot.set(LittleEndian.LONG, 0, MAGIC);
         slot.set(LittleEndian.INT, 12, text.length);

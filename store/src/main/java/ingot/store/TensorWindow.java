@@ -154,7 +154,7 @@ final class TensorWindow implements WeightStore {
         for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
             long payload = (long) layout.elements(tensor, chunk) * Float.BYTES;
             MemorySegment into =
-                    memory.asSlice(resident.offset + layout.start(chunk) * Float.BYTES, Blocks.roundUp(payload));
+                    memory.asSlice(resident.offset + layout.start(chunk) * Float.BYTES, Storage.roundUp(payload));
             Transfer read = read(tensor, part, chunk, into);
             if (read != null) {
                 resident.reads.add(read);
@@ -166,10 +166,10 @@ final class TensorWindow implements WeightStore {
     @Override
     public synchronized <E extends Exception> void read(Key key, Reader<E> reader) throws E {
         int tensor = tensor(key);
-        long offset = makeRoom(key, Blocks.roundUp((long) layout.elements(tensor, 0) * Float.BYTES));
+        long offset = makeRoom(key, Storage.roundUp((long) layout.elements(tensor, 0) * Float.BYTES));
         for (int chunk = 0; chunk < layout.chunks(tensor); chunk++) {
             long payload = (long) layout.elements(tensor, chunk) * Float.BYTES;
-            Transfer read = read(tensor, part(key), chunk, memory.asSlice(offset, Blocks.roundUp(payload)));
+            Transfer read = read(tensor, part(key), chunk, memory.asSlice(offset, Storage.roundUp(payload)));
             if (read != null) {
                 read.await();
             }
@@ -207,7 +207,7 @@ final class TensorWindow implements WeightStore {
     }
 
     private long bytes(Key key) {
-        return Math.max(Blocks.SIZE, Blocks.roundUp(type(key).bytes()));
+        return Math.max(Blocks.SIZE, Storage.roundUp(type(key).bytes()));
     }
 
     /// The first gap that is large enough.

@@ -14,9 +14,11 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /// How a run streams its state from disk. Nothing here changes a bit.
 ///
@@ -57,23 +59,25 @@ public record Streamed(
         StoreLayout layout = StreamPlan.layout(task, recipe.optimizer(), settings.chunkElements());
         List<Compiler.Options> candidates = new ArrayList<>(List.of(KEEPING));
         candidates.addAll(tilings(SPILLING, settings.budget(), settings.chunkElements()));
-        Compiler.Options smallest = KEEPING;
-        long least = Long.MAX_VALUE;
+        @Nullable Compiled best = null;
         for (Compiler.Options options : candidates) {
             Program program = Compiler.training(spec, options);
-            StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
-            if (sizes.overlaps(settings.budget())) {
-                return StreamPlan.of(options, program, task.start(), layout, sizes, settings.budget());
+            Compiled next = new Compiled(options, program, StreamPlan.Sizes.of(program, task, layout, backend));
+            boolean overlaps = next.sizes().overlaps(settings.budget());
+            if (best == null || overlaps || next.sizes().least() < best.sizes().least()) {
+                best = next;
             }
-            if (sizes.least() < least) {
-                least = sizes.least();
-                smallest = options;
+            if (overlaps) {
+                break;
             }
         }
-        Program program = Compiler.training(spec, smallest);
-        StreamPlan.Sizes sizes = StreamPlan.Sizes.of(program, task, layout, backend);
-        return StreamPlan.of(smallest, program, task.start(), layout, sizes, settings.budget());
+        Compiled chosen = Objects.requireNonNull(best);
+        return StreamPlan.of(
+                chosen.options(), chosen.program(), task.start(), layout, chosen.sizes(), settings.budget());
     }
+
+    /// A program that may be the one, and what it needs.
+    private record Compiled(Compiler.Options options, Program program, StreamPlan.Sizes sizes) {}
 
     /// Weights whole, then in ever smaller tiles.
     static List<Compiler.Options> tilings(Compiler.Options whole, MemoryBudget budget, int chunkElements) {

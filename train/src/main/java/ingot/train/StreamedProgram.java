@@ -14,6 +14,7 @@ import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
 import ingot.runtime.WindowPlan;
 import ingot.store.DiskStore;
+import ingot.store.Storage;
 import ingot.store.StoreLayout;
 import ingot.store.StoredTensor;
 import java.lang.foreign.Arena;
@@ -26,7 +27,6 @@ import java.util.function.UnaryOperator;
 /// A graph over weights that do not fit into memory and do not change: they pass through a window from where they
 /// begin, the files of a base or the seed. Nothing of them is written to disk.
 public final class StreamedProgram implements AutoCloseable {
-    private static final long PAGE = 4096;
     private static final int CHUNKS_IN_FLIGHT = 4;
     private static final Compiler.Options WHOLE = Compiler.Options.DEFAULT.withLogitBytes(8L << 20);
 
@@ -89,8 +89,8 @@ public final class StreamedProgram implements AutoCloseable {
         this.program = program;
         this.window = window;
         this.initial = initial;
-        MemorySegment memory = arena.allocate(window.bytes(), PAGE);
-        MemorySegment ring = arena.allocate(ringBytes, PAGE);
+        MemorySegment memory = arena.allocate(window.bytes(), Storage.BLOCK);
+        MemorySegment ring = arena.allocate(ringBytes, Storage.BLOCK);
         store = DiskStore.create(folder, layout, "reading: 1\n", "", DiskStore.Options.of(initial, warn));
         Residency passing = new Streaming(program, window, store, memory, ring, StateUpdates.NONE);
         executor = new Executor(program, backend, watching.apply(passing), SpillFile.NONE);
