@@ -2,6 +2,7 @@ package ingot.formats;
 
 import ingot.ir.IngotException;
 import ingot.ir.Type;
+import ingot.store.ShardIndex;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SequencedMap;
 import java.util.function.Function;
-import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /// The weights of a folder: one file, or several with an index that says which tensor is in which.
@@ -90,17 +90,7 @@ final class WeightFiles implements WeightSource {
             throw new IngotException(index + ": weight_map expected an object from tensors to files, got "
                     + (json.has("weight_map") ? json.path("weight_map").getNodeType() : "nothing"));
         }
-        SequencedMap<String, List<String>> shards = new LinkedHashMap<>();
-        for (Map.Entry<String, JsonNode> entry : map.properties()) {
-            String shard = entry.getValue().asString("");
-            boolean plain = !shard.isEmpty() && !shard.contains("/") && !shard.contains("\\") && !shard.startsWith(".");
-            if (!entry.getValue().isString() || !plain || shard.indexOf('\0') >= 0) {
-                throw new IngotException(index + ": weight_map." + entry.getKey()
-                        + " expected the name of a file beside the index, got " + entry.getValue());
-            }
-            shards.computeIfAbsent(shard, _ -> new ArrayList<>()).add(entry.getKey());
-        }
-        return shards;
+        return ShardIndex.shards(index, map);
     }
 
     @Override

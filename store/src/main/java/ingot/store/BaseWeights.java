@@ -123,10 +123,8 @@ public final class BaseWeights implements AutoCloseable {
             if (!map.isObject() || map.isEmpty()) {
                 throw new IngotException("base: " + index + " has no weight_map from tensors to files");
             }
-            map.properties()
-                    .forEach(e -> shards.computeIfAbsent(
-                                    index.resolveSibling(e.getValue().asString("")), _ -> new LinkedHashSet<>())
-                            .add(e.getKey()));
+            ShardIndex.shards(index, map)
+                    .forEach((file, tensors) -> shards.put(index.resolveSibling(file), new LinkedHashSet<>(tensors)));
         } catch (IOException e) {
             throw new IngotException("base: cannot read " + index + ": " + StoreLock.reason(e), e);
         } catch (JacksonException e) {

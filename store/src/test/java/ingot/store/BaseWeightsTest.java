@@ -108,6 +108,17 @@ class BaseWeightsTest {
     }
 
     @Test
+    void refusesShardsElsewhere() throws IOException {
+        write("model-1-of-2.safetensors", Map.of("a", counting(4, 0)));
+        Files.writeString(folder.resolve("model.safetensors.index.json"), """
+            {"weight_map": {"a": "../model-1-of-2.safetensors"}}
+            """);
+        assertThatThrownBy(() -> BaseWeights.open(folder))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("weight_map.a expected the name of a file beside the index");
+    }
+
+    @Test
     void readsShards() throws IOException {
         write("model-1-of-2.safetensors", Map.of("a", counting(4, 0)));
         write("model-2-of-2.safetensors", Map.of("b", counting(4, 10)));
