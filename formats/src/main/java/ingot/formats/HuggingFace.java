@@ -61,7 +61,7 @@ public final class HuggingFace implements AutoCloseable {
         try {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
-            return new HuggingFace(folder, config, model, NamedWeights.of(folder, architecture, stored(model), files));
+            return new HuggingFace(folder, config, model, NamedWeights.of(folder, architecture, model.stored(), files));
         } catch (ArithmeticException e) {
             files.close();
             throw new IngotException(config.file() + ": its sizes multiply to more than any machine can hold", e);
@@ -170,18 +170,12 @@ public final class HuggingFace implements AutoCloseable {
         write(to, json, model, contents);
     }
 
-    private static List<Parameter> stored(Network model) {
-        List<Parameter> all = new ArrayList<>(model.parameters());
-        all.addAll(model.statistics());
-        return all;
-    }
-
     private static void write(Path to, ObjectNode json, Network model, Safetensors.Contents contents) {
         json.remove("dtype");
         json.remove("quantization_config");
         json.put("torch_dtype", "float32");
         SequencedMap<String, Type> tensors = new LinkedHashMap<>();
-        for (Parameter parameter : stored(model)) {
+        for (Parameter parameter : model.stored()) {
             tensors.put(parameter.name(), parameter.type());
         }
         try {

@@ -22,6 +22,7 @@ final class TorchConfigs {
                 c.size("num_channels", 3),
                 c.size("num_classes"),
                 c.number("bn_eps", 1e-5),
+                c.number("bn_momentum", 0.1),
                 c.number("dropout", 0),
                 DEVIATION);
     }

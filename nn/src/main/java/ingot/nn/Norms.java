@@ -64,20 +64,79 @@ public final class Norms {
     public static BatchNorm batchNormTraining(GraphBuilder b, Value x, Value weight, Value bias, double epsilon) {
         int[] axes = IntStream.range(0, x.shape().rank()).filter(i -> i != 1).toArray();
         double share = 1.0 / (x.shape().elements() / (double) x.shape().dim(1));
-        Value mean = b.multiply(b.sum(x, axes), share); // [channels]
-        Value deviation = b.subtract(x, perChannel(b, mean, x));
-        Value variance = b.multiply(b.sum(b.multiply(deviation, deviation), axes), share);
-        Value scale = b.multiply(weight, b.divide(b.scalarLike(x, 1), b.sqrt(b.add(variance, epsilon))));
-        Value result = b.fma(deviation, perChannel(b, scale, x), perChannel(b, bias, x));
-        return new BatchNorm(result, mean, variance);
+        Map<String, Double> attributes = Map.of("epsilon", epsilon);
+        Function gradient = Definition.of(
+                "batchNormGradient",
+                attributes,
+                Definition.types(x, weight, bias, x, weight, weight, x, weight, weight),
+                null,
+                (g, in) -> {
+                    Value dy = in.get(6);
+                    Value deviation = g.subtract(in.get(0), perChannel(g, in.get(4), in.get(0)));
+                    Value inverse = inverse(g, in.get(5), epsilon); // [channels]
+                    Value sum = g.sum(dy, axes);
+                    Value along = g.multiply(g.sum(g.multiply(dy, deviation), axes), inverse); // Σ dy·x̂
+                    // dx = scale·(dy − mean dy − x̂·mean(dy·x̂)), and what mean and variance are used for besides:
+                    // scale·dy + slope·(x − mean) + shift with numbers per channel
+                    Value scale = g.multiply(in.get(1), inverse);
+                    Value slope = g.subtract(
+                            g.multiply(in.get(8), 2 * share),
+                            g.multiply(g.multiply(g.multiply(scale, inverse), along), share));
+                    Value shift = g.multiply(g.subtract(in.get(7), g.multiply(scale, sum)), share);
+                    Value dx = g.fma(
+                            dy,
+                            perChannel(g, scale, dy),
+                            g.fma(deviation, perChannel(g, slope, dy), perChannel(g, shift, dy)));
+                    return List.of(dx, along, sum);
+                });
+        Function batchNorm =
+                Definition.of("batchNormTraining", attributes, Definition.types(x, weight, bias), gradient, (g, in) -> {
+                    Value mean = g.multiply(g.sum(in.get(0), axes), share); // [channels]
+                    Value deviation = g.subtract(in.get(0), perChannel(g, mean, in.get(0)));
+                    Value variance = g.multiply(g.sum(g.multiply(deviation, deviation), axes), share);
+                    Value scale = g.multiply(in.get(1), inverse(g, variance, epsilon));
+                    Value result =
+                            g.fma(deviation, perChannel(g, scale, in.get(0)), perChannel(g, in.get(2), in.get(0)));
+                    return List.of(result, mean, variance);
+                });
+        List<Value> results = b.call(batchNorm, List.of(x, weight, bias));
+        return new BatchNorm(results.get(0), results.get(1), results.get(2));
+    }
+
+    /// `result` as it is; while it is differentiated, the gradient of the weight `running` is how far it has to go
+    /// down: momentum · (running − batch).
+    ///
+    /// So a running statistic is a weight with a learning rule of its own, `Parameter.Rule.RUNNING`: subtract the
+    /// gradient. It passes through stores, stages and checkpoints as any weight does.
+    static Value tracked(GraphBuilder b, Value result, Value running, Value batch, double momentum) {
+        Map<String, Double> attributes = Map.of("momentum", momentum);
+        Function gradient = Definition.of(
+                "trackedGradient",
+                attributes,
+                Definition.types(result, running, batch, result, result),
+                null,
+                (g, in) -> List.of(
+                        in.get(4), g.multiply(g.subtract(in.get(1), in.get(2)), momentum), g.fullLike(in.get(2), 0)));
+        Function tracked = Definition.of(
+                "tracked",
+                attributes,
+                Definition.types(result, running, batch),
+                gradient,
+                (g, in) -> List.of(in.getFirst()));
+        return b.call(tracked, List.of(result, running, batch)).getFirst();
     }
 
     /// Normalises every channel of x [batch, channels, …] by stored statistics.
     public static Value batchNorm(
             GraphBuilder b, Value x, Value weight, Value bias, Value mean, Value variance, double epsilon) {
-        Value scale = b.multiply(weight, b.divide(b.scalarLike(x, 1), b.sqrt(b.add(variance, epsilon))));
+        Value scale = b.multiply(weight, inverse(b, variance, epsilon));
         Value shift = b.subtract(bias, b.multiply(mean, scale));
         return b.fma(x, perChannel(b, scale, x), perChannel(b, shift, x));
+    }
+
+    /// 1 / √(variance + epsilon)
+    private static Value inverse(GraphBuilder b, Value variance, double epsilon) {
+        return b.divide(b.scalarLike(variance, 1), b.sqrt(b.add(variance, epsilon)));
     }
 
     private static Value perChannel(GraphBuilder b, Value channels, Value like) {

@@ -1,19 +1,16 @@
 package ingot.nn;
 
-import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
-import ingot.ir.Type;
 import ingot.ir.Value;
-import java.util.LinkedHashMap;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// A residual network of basic blocks (He et al. 2016): two 3 × 3 convolutions and a way around them.
 ///
-/// Parameters have the names of torchvision's ResNets. `logits` normalises by the stored statistics; the loss by those
-/// of the batch, as training from scratch needs it, so its gradient holds for whole batches only.
+/// Parameters have the names of torchvision's ResNets.
 ///
 /// @param stem channels of the first convolution, 3 × 3 with stride 1, before a max pooling 3 × 3 with stride 2
 /// @param momentum how much of a batch's statistics goes into the running ones
@@ -44,14 +41,9 @@ public record ResNet(
         }
     }
 
-    /// How a norm gets its statistics.
-    private interface Norm {
-        Value apply(Weights w, String name, Value x);
-    }
-
     @Override
     public List<Parameter> parameters() {
-        return Weights.declared(logitsGraph(1), deviation, 1);
+        return Weights.convolutional(logitsGraph(1), deviation);
     }
 
     @Override
@@ -59,52 +51,22 @@ public record ResNet(
         return Weights.statistics(logitsGraph(1));
     }
 
+    /// A network for small images: three groups of `blocks` blocks with `stem`, 2 · `stem` and 4 · `stem` channels,
+    /// each half as high and wide as the one before.
+    public static ResNet small(int imageSize, int channels, int stem, int blocks, int labels) {
+        List<Block> all = new ArrayList<>();
+        for (int group = 0; group < 3; group++) {
+            for (int i = 0; i < blocks; i++) {
+                int stride = group > 0 && i == 0 ? 2 : 1;
+                all.add(new Block("layer" + (group + 1) + "." + i, stem << group, stride));
+            }
+        }
+        return new ResNet(imageSize, channels, stem, all, labels, 1e-5, 0.1, 0.01);
+    }
+
     @Override
-    public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random) {
-        return network(b, pixels, (w, name, x) -> w.batchNorm(name, x, epsilon));
-    }
-
-    /// What a pass with the batch's own statistics gives: logits, and the running statistics after it by name.
-    public record Pass(Value logits, Map<String, Value> statistics) {}
-
-    /// The running mean moves by `momentum` to the batch's, the running variance to the batch's unbiased one.
-    public Pass trainingPass(GraphBuilder b, Value pixels) {
-        Map<String, Value> after = new LinkedHashMap<>();
-        Value logits = network(b, pixels, (w, name, x) -> {
-            Norms.BatchNorm norm = ofBatch(w, name, x);
-            double count = x.shape().elements() / (double) x.shape().dim(1);
-            moved(w, after, name + ".running_mean", norm.mean(), 1);
-            moved(w, after, name + ".running_var", norm.variance(), count / Math.max(1, count - 1));
-            return norm.result();
-        });
-        return new Pass(logits, after);
-    }
-
-    private Norms.BatchNorm ofBatch(Weights w, String name, Value x) {
-        int width = x.shape().dim(1);
-        return Norms.batchNormTraining(w.b(), x, w.of(name + ".weight", width), w.of(name + ".bias", width), epsilon);
-    }
-
-    private void moved(Weights w, Map<String, Value> after, String name, Value batch, double factor) {
-        GraphBuilder b = w.b();
-        Value kept = b.multiply(w.of(name, batch.shape().dim(0)), 1 - momentum);
-        after.put(w.prefix() + name, b.add(kept, b.multiply(batch, momentum * factor)));
-    }
-
-    /// Normalises by the statistics of the batch; the running ones are those of `trainingPass`.
-    @Override
-    public Graph lossGraph(int batch, boolean dropout) {
-        GraphBuilder b = new GraphBuilder("loss");
-        Value pixels = b.input("pixels", Type.f32(batch, channels, imageSize, imageSize));
-        Value targets = b.input("targets", Type.i32(batch));
-        Value scale = b.input("scale", Type.f32());
-        Value logits = network(b, pixels, (w, name, x) -> ofBatch(w, name, x).result());
-        Value losses = CrossEntropy.crossEntropy(b, logits, targets);
-        b.output("loss", b.sum(b.multiply(losses, scale), 0));
-        return b.build();
-    }
-
-    private Value network(GraphBuilder b, Value pixels, Norm norm) {
+    public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random, Predicate<String> tracked) {
+        Norm norm = (w, name, x) -> w.batchNorm(name, x, epsilon, momentum, tracked);
         Weights w = new Weights(b, "");
         Value first = norm.apply(w, "bn1", w.convolution("conv1", pixels, stem, 3, 1, 1));
         Value x = Layers.maxPool2d(b, Activations.relu(b, first), 3, 2, 1);
@@ -114,6 +76,10 @@ public record ResNet(
         Value pooled =
                 b.multiply(b.sum(x, 2, 3), 1.0 / (x.shape().dim(2) * x.shape().dim(3))); // [batch, channels]
         return w.linear("fc", pooled, labels, true);
+    }
+
+    private interface Norm {
+        Value apply(Weights w, String name, Value x);
     }
 
     private static Value block(Weights w, Value x, Block block, Norm norm) {

@@ -7,6 +7,7 @@ import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import java.util.List;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// The vision transformer (Dosovitskiy et al. 2021): patches of an image are tokens of a pre-norm encoder.
@@ -29,7 +30,7 @@ public final class Vit implements ImageClassifier {
         GraphBuilder b = new GraphBuilder("vit");
         Value pixels = b.input("pixels", Type.f32(1, config.channels(), config.imageSize(), config.imageSize()));
         if (config.labels() > 0) {
-            logits(b, pixels, null);
+            logits(b, pixels);
         } else {
             pooled(b, hidden(b, pixels, null));
         }
@@ -71,7 +72,7 @@ public final class Vit implements ImageClassifier {
     }
 
     @Override
-    public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random) {
+    public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random, Predicate<String> tracked) {
         if (config.labels() == 0) {
             throw new IngotException("vit: a model without a head has no logits; give it one first");
         }

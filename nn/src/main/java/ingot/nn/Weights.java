@@ -2,12 +2,15 @@ package ingot.nn;
 
 import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
+import ingot.ir.IngotException;
 import ingot.ir.Op;
+import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /// Declares the weights of a model while its graph is built: PyTorch's layouts, under names below `prefix`.
 record Weights(GraphBuilder b, String prefix) {
@@ -56,19 +59,29 @@ record Weights(GraphBuilder b, String prefix) {
         });
     }
 
-    /// Normalises the channels of x by the statistics that are stored.
-    Value batchNorm(String name, Value x, double epsilon) {
+    /// Normalises the channels of x by the statistics that are stored, or, if these are tracked, by those of the batch,
+    /// which they follow: the mean moves by `momentum` to the batch's, the variance to the batch's unbiased one.
+    Value batchNorm(String name, Value x, double epsilon, double momentum, Predicate<String> tracked) {
         int channels = x.shape().dim(1);
-        return b.scope(
-                name,
-                () -> Norms.batchNorm(
-                        b,
-                        x,
-                        of(name + ".weight", channels),
-                        of(name + ".bias", channels),
-                        of(name + ".running_mean", channels),
-                        of(name + ".running_var", channels),
-                        epsilon));
+        return b.scope(name, () -> {
+            Value weight = of(name + ".weight", channels);
+            Value bias = of(name + ".bias", channels);
+            Value mean = of(name + ".running_mean", channels);
+            Value variance = of(name + ".running_var", channels);
+            boolean follows = tracked.test(prefix + name + ".running_mean");
+            if (follows != tracked.test(prefix + name + ".running_var")) {
+                throw new IngotException("batch norm: of " + prefix + name + ".running_mean and .running_var one is"
+                        + " frozen and the other not; freeze both or none");
+            }
+            if (!follows) {
+                return Norms.batchNorm(b, x, weight, bias, mean, variance, epsilon);
+            }
+            Norms.BatchNorm norm = Norms.batchNormTraining(b, x, weight, bias, epsilon);
+            double count = x.shape().elements() / (double) channels;
+            Value unbiased = b.multiply(norm.variance(), count / Math.max(1, count - 1));
+            Value once = Norms.tracked(b, norm.result(), mean, norm.mean(), momentum);
+            return Norms.tracked(b, once, variance, unbiased, momentum);
+        });
     }
 
     /// The statistics among the weights that a graph declares.
@@ -77,7 +90,10 @@ record Weights(GraphBuilder b, String prefix) {
         for (Value value : graph.values()) {
             if (value.op() instanceof Op.Weight(String name, Type type) && isStatistic(name)) {
                 all.add(new Parameter(
-                        name, type, new Initializer.Constant(name.endsWith("running_var") ? 1 : 0), false));
+                        name,
+                        type,
+                        new Initializer.Constant(name.endsWith("running_var") ? 1 : 0),
+                        Parameter.Rule.RUNNING));
             }
         }
         return all;
@@ -101,5 +117,24 @@ record Weights(GraphBuilder b, String prefix) {
             }
         }
         return all;
+    }
+
+    /// The weights of a network of convolutions that a graph declares: kernels are normal with the deviation that keeps
+    /// the size of activations through relu, √(2 / inputs of an output) (He et al. 2015), matrices with `deviation`.
+    static List<Parameter> convolutional(Graph graph, double deviation) {
+        return declared(graph, deviation, 1).stream()
+                .map(parameter -> {
+                    Shape shape = parameter.type().shape();
+                    if (shape.rank() < 4) {
+                        return parameter;
+                    }
+                    double inputs = shape.elements() / (double) shape.dim(0);
+                    return new Parameter(
+                            parameter.name(),
+                            parameter.type(),
+                            new Initializer.Normal(Math.sqrt(2 / inputs)),
+                            parameter.rule());
+                })
+                .toList();
     }
 }

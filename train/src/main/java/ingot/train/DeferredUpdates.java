@@ -40,6 +40,9 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
     float gradientNorm() {
         norm.reset();
         for (Parameter parameter : parameters.values()) {
+            if (!parameter.learned()) {
+                continue;
+            }
             Key key = Key.gradient(parameter.name());
             MemorySegment gradient = store.pin(key);
             chunks(parameter)
@@ -88,7 +91,7 @@ final class DeferredUpdates implements StageUpdates, AutoCloseable {
         chunks(parameter)
                 .forEach((start, elements) -> rule.apply(
                         elements,
-                        parameter.decay(),
+                        parameter.rule(),
                         part(weight, start, elements),
                         state.stream()
                                 .map(moment -> part(moment, start, elements))

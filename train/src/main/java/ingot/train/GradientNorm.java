@@ -34,7 +34,7 @@ final class GradientNorm implements AutoCloseable {
     private final Map<Type, Executor> executors = new HashMap<>();
 
     /// Compiles what chunks of `chunk` elements need, a multiple of 4,096; other sizes are compiled when they first
-    /// come.
+    /// come. Running statistics do not count.
     GradientNorm(List<Parameter> parameters, int chunk, Backend backend) {
         if (chunk % BLOCK != 0) {
             throw new IllegalArgumentException(
@@ -42,6 +42,9 @@ final class GradientNorm implements AutoCloseable {
         }
         this.backend = backend;
         for (Parameter parameter : parameters) {
+            if (!parameter.learned()) {
+                continue;
+            }
             long elements = parameter.type().shape().elements();
             tensors.put(parameter.name(), new Squares(elements));
             for (int size : new Chunks(elements, chunk).sizes()) {

@@ -47,7 +47,7 @@ public record StreamCost(double update, double checksum) {
             for (int part = 0; part < moments; part++) {
                 parts.add(arrays.get((at + 2 + part) % CHUNKS));
             }
-            rule.apply(elements, true, arrays.get(at % CHUNKS), parts, arrays.get((at + 1) % CHUNKS));
+            rule.apply(elements, Parameter.Rule.DECAY, arrays.get(at % CHUNKS), parts, arrays.get((at + 1) % CHUNKS));
         }
 
         public StreamCost measure() {

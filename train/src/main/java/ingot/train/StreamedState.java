@@ -87,11 +87,14 @@ final class StreamedState implements TrainingState {
                 List<MemorySegment> moments,
                 MemorySegment gradient) {
             Parameter parameter = Objects.requireNonNull(parameters.get(tensor), tensor);
-            rule.apply(elements, parameter.decay(), weight, moments, gradient);
+            rule.apply(elements, parameter.rule(), weight, moments, gradient);
         }
 
         @Override
         public void complete(String tensor, long start, MemorySegment gradient) {
+            if (!Objects.requireNonNull(parameters.get(tensor), tensor).learned()) {
+                return;
+            }
             new Chunks(gradient.byteSize() / Float.BYTES, chunk)
                     .forEach((at, elements) -> norm.add(
                             tensor,

@@ -4,6 +4,9 @@ import ingot.compiler.Backend;
 import ingot.compiler.Buffer;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
+import ingot.ir.Graph;
+import ingot.ir.GraphBuilder;
+import ingot.ir.Type;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
@@ -32,8 +35,8 @@ final class UpdateRule implements AutoCloseable {
     private final Map<String, MemorySegment> scalars = new LinkedHashMap<>();
     private final Map<Piece, Executor> executors = new HashMap<>();
 
-    /// Pieces of equal size and decay share their code.
-    private record Piece(int elements, boolean decay) {}
+    /// Pieces of equal size and rule share their code.
+    private record Piece(int elements, Parameter.Rule rule) {}
 
     /// Compiles what chunks of `chunk` elements of the parameters need; other sizes are compiled when they first come.
     UpdateRule(Optimizer optimizer, List<Parameter> parameters, int chunk, Backend backend) {
@@ -44,7 +47,7 @@ final class UpdateRule implements AutoCloseable {
         names.forEach(name -> scalars.put(name, arena.allocate(64, 64)));
         for (Parameter parameter : parameters) {
             for (int size : new Chunks(parameter.type().shape().elements(), chunk).sizes()) {
-                executors.computeIfAbsent(new Piece(size, parameter.decay()), this::compile);
+                executors.computeIfAbsent(new Piece(size, parameter.rule()), this::compile);
             }
         }
     }
@@ -58,13 +61,18 @@ final class UpdateRule implements AutoCloseable {
 
     /// Updates `elements` elements of a weight and its moments, in the order of `Optimizer.moments`. The memory is
     /// 64-byte aligned.
-    void apply(int elements, boolean decay, MemorySegment weight, List<MemorySegment> moments, MemorySegment gradient) {
+    void apply(
+            int elements,
+            Parameter.Rule kind,
+            MemorySegment weight,
+            List<MemorySegment> moments,
+            MemorySegment gradient) {
         List<String> names = optimizer.moments();
         if (moments.size() != names.size()) {
             throw new IllegalArgumentException(
                     "update: expected memory for the moments " + names + ", got " + moments.size() + " pieces");
         }
-        Executor executor = executors.computeIfAbsent(new Piece(elements, decay), this::compile);
+        Executor executor = executors.computeIfAbsent(new Piece(elements, kind), this::compile);
         inPlace(executor, "weight", weight, elements);
         for (int i = 0; i < moments.size(); i++) {
             inPlace(executor, names.get(i), moments.get(i), elements);
@@ -83,12 +91,28 @@ final class UpdateRule implements AutoCloseable {
 
     private Executor compile(Piece piece) {
         Map<String, String> inPlace = new HashMap<>(Map.of("weight", "weight"));
-        optimizer.moments().forEach(moment -> inPlace.put(moment, moment));
-        Program program = Compiler.update(optimizer.update(piece.elements(), piece.decay()), inPlace);
+        if (piece.rule() != Parameter.Rule.RUNNING) {
+            optimizer.moments().forEach(moment -> inPlace.put(moment, moment));
+        }
+        Program program = Compiler.update(graph(piece), inPlace);
         Executor executor =
                 new Executor(program, backend, none, program.inputs().keySet());
         scalars.forEach((name, memory) -> executor.bind(new Buffer.Input(name), memory));
         return executor;
+    }
+
+    private Graph graph(Piece piece) {
+        return switch (piece.rule()) {
+            case PLAIN -> optimizer.update(piece.elements(), false);
+            case DECAY -> optimizer.update(piece.elements(), true);
+            // a running statistic goes as far as its gradient says; its moments stay zero
+            case RUNNING -> {
+                GraphBuilder b = new GraphBuilder("running");
+                Type type = Type.f32(piece.elements());
+                b.output("weight", b.subtract(b.input("weight", type), b.input("gradient", type)));
+                yield b.build();
+            }
+        };
     }
 
     private static void inPlace(Executor executor, String name, MemorySegment memory, int elements) {

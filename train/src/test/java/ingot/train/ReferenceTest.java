@@ -130,7 +130,9 @@ class ReferenceTest {
                 }
                 if (steps == 10) {
                     // ten updates are applied, the eleventh is pending
-                    assertThat(norm(store, task.trained()))
+                    List<Parameter> learned =
+                            task.trained().stream().filter(Parameter::learned).toList();
+                    assertThat(norm(store, learned))
                             .isCloseTo(expected.path("final_param_global_norm").asDouble(), within(NORM_TOLERANCE));
                 }
             }
@@ -174,22 +176,18 @@ class ReferenceTest {
                 float share = share(data.get("labels"));
                 return task(parameters, rows -> model.lossGraph(rows, length), inputs, share);
             }
-            case MobileNet model -> {
-                List<Parameter> all = new ArrayList<>(parameters);
-                all.addAll(model.statistics());
-                inputs.put("pixels", data.get("pixel_values"));
-                inputs.put("targets", data.get("labels"));
-                float share = share(data.get("labels"));
-                Set<String> stored =
-                        model.statistics().stream().map(Parameter::name).collect(Collectors.toSet());
-                return task(all, rows -> model.lossGraph(rows, false), inputs, share)
-                        .startingAt(new Start(null, stored));
-            }
             case ImageClassifier model -> {
                 inputs.put("pixels", data.get("pixel_values"));
                 inputs.put("targets", data.get("labels"));
+                // PyTorch ran MobileNet in eval mode: its statistics stay
+                Set<String> frozen = model instanceof MobileNet
+                        ? model.statistics().stream().map(Parameter::name).collect(Collectors.toSet())
+                        : Set.of();
+                List<Parameter> all = new ArrayList<>(parameters);
+                all.addAll(model.statistics());
                 float share = share(data.get("labels"));
-                return task(parameters, rows -> model.lossGraph(rows, false), inputs, share);
+                return task(all, rows -> model.lossGraph(rows, false, frozen), inputs, share)
+                        .startingAt(new Start(null, frozen));
             }
             default -> throw new AssertionError(folder.model());
         }

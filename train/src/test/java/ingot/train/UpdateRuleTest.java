@@ -53,7 +53,8 @@ class UpdateRuleTest {
                 List<MemorySegment> parts = arrays.stream()
                         .map(array -> array.asSlice(4 * start, 4L * elements))
                         .toList();
-                rule.apply(elements, decay, parts.getFirst(), parts.subList(1, parts.size() - 1), parts.getLast());
+                rule.apply(
+                        elements, kind(decay), parts.getFirst(), parts.subList(1, parts.size() - 1), parts.getLast());
             });
         }
 
@@ -68,6 +69,10 @@ class UpdateRuleTest {
 
     private static UpdateRule rule(Optimizer optimizer, int chunk) {
         return new UpdateRule(optimizer, List.of(parameter(true)), chunk, Backends.tested());
+    }
+
+    private static Parameter.Rule kind(boolean decay) {
+        return parameter(decay).rule();
     }
 
     private static Parameter parameter(boolean decay) {
@@ -129,13 +134,13 @@ class UpdateRuleTest {
         try (Arena arena = Arena.ofShared();
                 UpdateRule rule = rule(new Optimizer.Sgd(0, 0), 4096)) {
             MemorySegment enough = arena.allocate(4 * 4096, 64);
-            assertThatThrownBy(() -> rule.apply(4096, true, enough, List.of(), enough.asSlice(64)))
+            assertThatThrownBy(() -> rule.apply(4096, Parameter.Rule.DECAY, enough, List.of(), enough.asSlice(64)))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("gradient expected 4096 floats");
-            assertThatThrownBy(() -> rule.apply(16, true, enough.asSlice(4), List.of(), enough))
+            assertThatThrownBy(() -> rule.apply(16, Parameter.Rule.DECAY, enough.asSlice(4), List.of(), enough))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("weight expected 16 floats at a multiple of 64 bytes");
-            assertThatThrownBy(() -> rule.apply(16, true, enough, List.of(enough), enough))
+            assertThatThrownBy(() -> rule.apply(16, Parameter.Rule.DECAY, enough, List.of(enough), enough))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("moments");
         }
