@@ -1,6 +1,7 @@
 /// Corpora, tokenizers, batches: order is a pure function of (seed, epoch, position).
 module ingot.data {
     requires transitive ingot.ir;
+    requires java.desktop; // javax.imageio, which needs no display
     requires tools.jackson.databind;
     requires ai.djl.tokenizers;
     requires ai.djl.api;
