@@ -53,6 +53,11 @@ public final class Batches {
         return (int) order(position / count).apply(position % count);
     }
 
+    /// The epoch that one row of a step belongs to.
+    public long epoch(long step, int row) {
+        return Math.addExact(Math.multiplyExact(step, size), row) / count;
+    }
+
     private synchronized Permutation order(long epoch) {
         if (epoch != orderEpoch) {
             order = new Permutation(count, seed, epoch);

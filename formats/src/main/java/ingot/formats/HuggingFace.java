@@ -105,7 +105,8 @@ public final class HuggingFace implements AutoCloseable {
         if (model instanceof ImageClassifier images) {
             return images;
         }
-        throw new IngotException(folder + ": a " + type() + " does not classify images; expected vit");
+        throw new IngotException(folder + ": a " + type()
+                + " does not classify images; expected small_resnet, torchvision_mobilenet_v2 or vit");
     }
 
     /// The weights under the names of `model().parameters()`, and the model's `statistics()`.
@@ -168,6 +169,23 @@ public final class HuggingFace implements AutoCloseable {
         json.put("bos_token_id", endOfText);
         json.put("eos_token_id", endOfText);
         write(to, json, model, contents);
+    }
+
+    /// Writes a classifier of images that comes from no folder: ResNet and MobileNetV2 so far.
+    public static void save(Path to, ImageClassifier model, List<String> labels, Safetensors.Contents contents) {
+        ObjectNode json = NewConfig.of(model);
+        label(json, labels);
+        write(to, json, model, contents);
+    }
+
+    /// As `labels` reads them.
+    static void label(ObjectNode json, List<String> labels) {
+        ObjectNode names = json.putObject("id2label");
+        ObjectNode numbers = json.putObject("label2id");
+        for (int i = 0; i < labels.size(); i++) {
+            names.put(Integer.toString(i), labels.get(i));
+            numbers.put(labels.get(i), i);
+        }
     }
 
     private static void write(Path to, ObjectNode json, Network model, Safetensors.Contents contents) {

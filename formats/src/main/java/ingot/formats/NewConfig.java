@@ -4,7 +4,9 @@ import ingot.ir.IngotException;
 import ingot.nn.Activation;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
+import ingot.nn.MobileNet;
 import ingot.nn.Network;
+import ingot.nn.ResNet;
 import tools.jackson.databind.json.JsonMapper;
 import tools.jackson.databind.node.ObjectNode;
 
@@ -15,6 +17,16 @@ final class NewConfig {
     static ObjectNode of(Network model) {
         return switch (model) {
             case Gpt gpt -> gpt2(gpt.config());
+            case MobileNet mobilenet -> {
+                ObjectNode json = JsonMapper.shared().createObjectNode();
+                TorchConfigs.write(json, mobilenet);
+                yield json;
+            }
+            case ResNet resnet -> {
+                ObjectNode json = JsonMapper.shared().createObjectNode();
+                TorchConfigs.write(json, resnet);
+                yield json;
+            }
             default ->
                 throw new IngotException(
                         "config.json: a new " + model.getClass().getSimpleName()

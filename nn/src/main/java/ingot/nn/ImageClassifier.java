@@ -21,6 +21,11 @@ public interface ImageClassifier extends Network {
     /// Number of classes; 0 without a head.
     int labels();
 
+    /// True if its training passes draw random bits.
+    default boolean drops() {
+        return false;
+    }
+
     /// Logits [batch, labels] of pixels F32 [batch, channels, height, width].
     ///
     /// @param random null: no dropout

@@ -62,6 +62,11 @@ public record MobileNet(
     }
 
     @Override
+    public boolean drops() {
+        return dropout > 0;
+    }
+
+    @Override
     public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random, Predicate<String> tracked) {
         Layer layer = new Layer(epsilon, momentum, tracked);
         Weights features = new Weights(b, "features.");

@@ -12,13 +12,17 @@ import org.jspecify.annotations.Nullable;
 ///
 /// Parameters have the names of torchvision's ResNets.
 ///
-/// @param stem channels of the first convolution, 3 × 3 with stride 1, before a max pooling 3 × 3 with stride 2
+/// @param stem channels of the first convolution, 3 × 3
+/// @param stride of the first convolution
+/// @param pool a max pooling 3 × 3 with stride 2 follows the first convolution
 /// @param momentum how much of a batch's statistics goes into the running ones
 /// @param deviation standard deviation of the first weights
 public record ResNet(
         int imageSize,
         int channels,
         int stem,
+        int stride,
+        boolean pool,
         List<Block> blocks,
         int labels,
         double epsilon,
@@ -30,10 +34,11 @@ public record ResNet(
 
     public ResNet {
         blocks = List.copyOf(blocks);
-        boolean fits = imageSize > 0 && channels > 0 && stem > 0 && labels > 0;
+        boolean fits = imageSize > 0 && channels > 0 && stem > 0 && stride > 0 && labels > 0;
         if (!fits || blocks.stream().anyMatch(block -> block.channels() < 1 || block.stride() < 1)) {
-            throw new IngotException("resnet: sizes must be positive, got image " + imageSize + " of " + channels
-                    + " channels, stem " + stem + ", labels " + labels + ", blocks " + blocks);
+            throw new IngotException(
+                    "resnet: sizes must be positive, got image " + imageSize + " of " + channels + " channels, stem "
+                            + stem + " with stride " + stride + ", labels " + labels + ", blocks " + blocks);
         }
         if (!(epsilon > 0) || !(momentum >= 0 && momentum <= 1)) {
             throw new IngotException(
@@ -51,8 +56,9 @@ public record ResNet(
         return Weights.statistics(logitsGraph(1));
     }
 
-    /// A network for small images: three groups of `blocks` blocks with `stem`, 2 · `stem` and 4 · `stem` channels,
-    /// each half as high and wide as the one before.
+    /// A network for small images: a stem with stride 2, then three groups of `blocks` blocks with `stem`, 2 · `stem`
+    /// and
+    /// 4 · `stem` channels, each group half as high and wide as the one before.
     public static ResNet small(int imageSize, int channels, int stem, int blocks, int labels) {
         List<Block> all = new ArrayList<>();
         for (int group = 0; group < 3; group++) {
@@ -61,15 +67,16 @@ public record ResNet(
                 all.add(new Block("layer" + (group + 1) + "." + i, stem << group, stride));
             }
         }
-        return new ResNet(imageSize, channels, stem, all, labels, 1e-5, 0.1, 0.01);
+        return new ResNet(imageSize, channels, stem, 2, false, all, labels, 1e-5, 0.1, 0.01);
     }
 
     @Override
     public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random, Predicate<String> tracked) {
         Norm norm = (w, name, x) -> w.batchNorm(name, x, epsilon, momentum, tracked);
         Weights w = new Weights(b, "");
-        Value first = norm.apply(w, "bn1", w.convolution("conv1", pixels, stem, 3, 1, 1));
-        Value x = Layers.maxPool2d(b, Activations.relu(b, first), 3, 2, 1);
+        Value first = norm.apply(w, "bn1", w.convolution("conv1", pixels, stem, 3, stride, 1));
+        Value x = Activations.relu(b, first);
+        x = pool ? Layers.maxPool2d(b, x, 3, 2, 1) : x;
         for (Block block : blocks) {
             x = block(w.at(block.name()), x, block, norm);
         }

@@ -52,6 +52,11 @@ public final class Vit implements ImageClassifier {
         return config.labels();
     }
 
+    @Override
+    public boolean drops() {
+        return config.hiddenDropout() > 0 || config.attentionDropout() > 0;
+    }
+
     /// Hidden states [batch, 1 + patches, width] after the last norm.
     public Value hidden(GraphBuilder b, Value pixels, @Nullable Randomness random) {
         int batch = pixels.shape().dim(0);

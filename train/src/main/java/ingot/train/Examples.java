@@ -1,5 +1,6 @@
 package ingot.train;
 
+import ingot.data.ImageSet;
 import ingot.data.Sequences;
 import ingot.ir.IngotException;
 
@@ -21,6 +22,11 @@ public sealed interface Examples {
     /// Packed text.
     static Examples of(Sequences text) {
         return new Text(text);
+    }
+
+    /// Images with the class of each.
+    static Examples of(ImageSet images) {
+        return new Pictures(images);
     }
 
     record Classes(float[][] inputs, int[] classes) implements Examples {
@@ -50,6 +56,13 @@ public sealed interface Examples {
         @Override
         public int count() {
             return sequences.count();
+        }
+    }
+
+    record Pictures(ImageSet images) implements Examples {
+        @Override
+        public int count() {
+            return images.count();
         }
     }
 

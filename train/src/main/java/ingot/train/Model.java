@@ -5,6 +5,7 @@ import ingot.compiler.Compiler;
 import ingot.data.Batches;
 import ingot.ir.IngotException;
 import ingot.nn.Gpt;
+import ingot.nn.ImageClassifier;
 import ingot.nn.Mlp;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
@@ -18,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A network that is compiled, fitted, evaluated and asked: the face known from Keras, over a `Trainer`.
@@ -57,6 +59,10 @@ public final class Model implements AutoCloseable {
         return new Model(new Architecture.Language(model), backend);
     }
 
+    public static Model of(ImageClassifier model, Backend backend) {
+        return new Model(new Architecture.Pictures(model), backend);
+    }
+
     /// Says how to train, in batches of `batch` rows. The weights get their first values.
     public Model compile(Optimizer optimizer, Schedule schedule, Loss kind, int batch) {
         return compile(Recipe.of(optimizer, schedule, batch), kind);
@@ -71,7 +77,7 @@ public final class Model implements AutoCloseable {
                 architecture.parameters(),
                 rows -> architecture.loss(kind, rows),
                 Architecture.batched(),
-                false,
+                architecture.keyed(),
                 this::feed);
         trainer = new Trainer(task, how, backend, store);
         recipe = how;
@@ -109,12 +115,13 @@ public final class Model implements AutoCloseable {
 
     /// The sum of the losses of rows [from, to), a multiple of `rows` of them, `rows` at a time.
     private double sum(Examples data, int from, int to, int rows) {
-        try (Executor executor = new Executor(Compiler.inference(architecture.loss(loss, rows)), backend, store)) {
+        try (Executor executor =
+                new Executor(Compiler.inference(architecture.evaluation(loss, rows)), backend, store)) {
             executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1);
             double sum = 0;
             for (int at = from; at < to; at += rows) {
                 for (int row = 0; row < rows; row++) {
-                    architecture.write(loss, data, at + row, executor, row);
+                    architecture.write(loss, data, at + row, null, executor, row);
                 }
                 executor.run(StageUpdates.NONE);
                 sum += executor.output("loss").get(ValueLayout.JAVA_FLOAT, 0);
@@ -125,19 +132,19 @@ public final class Model implements AutoCloseable {
 
     /// The outputs for rows of numbers: logits of a classifier, values of a regression.
     public float[][] predict(float[][] inputs) {
-        if (!(architecture instanceof Architecture.Perceptron perceptron)) {
+        if (architecture.inputs() == 0) {
             throw new IngotException(
                     "model: predict takes rows of numbers; save a language model and use TextGenerator");
         }
         int rows = Math.clamp(inputs.length, 1, recipe().batch());
-        int width = perceptron.outputs();
+        int width = architecture.outputs();
         float[][] outputs = new float[inputs.length][width];
         try (Executor executor = new Executor(Compiler.inference(architecture.prediction(rows)), backend, store)) {
             for (int from = 0; from < inputs.length; from += rows) {
                 int count = Math.min(rows, inputs.length - from);
                 for (int i = 0; i < rows; i++) {
                     float[] row = inputs[from + Math.min(i, count - 1)];
-                    Architecture.floats("inputs", row, executor.input("x"), i, perceptron.inputs());
+                    Architecture.floats("inputs", row, executor.input("x"), i, architecture.inputs());
                 }
                 executor.run(StageUpdates.NONE);
                 for (int i = 0; i < count; i++) {
@@ -193,9 +200,11 @@ public final class Model implements AutoCloseable {
     private long feed(long step, Executor executor) {
         Examples data = Objects.requireNonNull(examples);
         Batches order = Objects.requireNonNull(batches);
-        for (int row = 0; row < order.size(); row++) {
-            architecture.write(loss, data, order.sequence(step, row), executor, row);
-        }
+        // rows are written side by side: images may have to be decoded
+        IntStream.range(0, order.size()).parallel().forEach(row -> {
+            Architecture.Place place = new Architecture.Place(recipe().seed(), order.epoch(step, row));
+            architecture.write(loss, data, order.sequence(step, row), place, executor, row);
+        });
         float terms = (float) order.size() * architecture.terms(loss);
         executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1 / terms);
         return order.size();
