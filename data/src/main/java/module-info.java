@@ -2,7 +2,8 @@
 module ingot.data {
     requires transitive ingot.ir;
     requires java.desktop; // javax.imageio, which needs no display
-    requires tools.jackson.databind;
+    requires transitive tools.jackson.databind;
+    requires tools.jackson.dataformat.csv;
     requires ai.djl.tokenizers;
     requires ai.djl.api;
     requires static transitive org.jspecify;

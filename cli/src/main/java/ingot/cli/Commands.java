@@ -9,6 +9,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
         Object command;
         if (type == Train.class) {
             command = new Train(screen);
+        } else if (type == FineTune.class) {
+            command = new FineTune(screen);
         } else if (type == Generate.class) {
             command = new Generate(screen);
         } else if (type == Embed.class) {

@@ -2,6 +2,7 @@ package ingot.cli;
 
 import ingot.data.Nearest;
 import ingot.ir.IngotException;
+import ingot.train.FineTuneConfig;
 import ingot.train.RunConfig;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
@@ -22,6 +23,11 @@ final class ConfigFile {
     /// Reads a YAML file, or the ingot.yaml of a run folder; each override is `key.path=value`.
     static RunConfig read(String name, List<String> overrides) {
         return RunConfig.parse(text(find(name)), overrides);
+    }
+
+    /// The same for a run that goes on from a model that exists.
+    static FineTuneConfig fineTuning(String name, List<String> overrides) {
+        return FineTuneConfig.parse(text(find(name)), overrides);
     }
 
     private static Path find(String name) {

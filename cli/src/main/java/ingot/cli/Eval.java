@@ -4,6 +4,7 @@ import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.train.Callback;
+import ingot.train.Evaluation;
 import ingot.train.Evaluator;
 import java.nio.file.Path;
 import java.util.List;
@@ -70,7 +71,7 @@ final class Eval implements Callable<Integer> {
             }
         };
         try (TilePool pool = new TilePool(Threads.of(threads))) {
-            Evaluator.Evaluation result =
+            Evaluation.Text result =
                     Evaluator.evaluate(folder, data, include, new CpuBackend(pool, Autotuner.ofMachine()), progress);
             phases.end();
             screen.line(screen.bold(TrainingScreen.evaluation(result)) + ", over " + Quantity.count(result.tokens())

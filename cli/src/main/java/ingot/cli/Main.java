@@ -49,6 +49,7 @@ import picocli.CommandLine.ParameterException;
         },
         subcommands = {
             Train.class,
+            FineTune.class,
             Generate.class,
             Eval.class,
             Explain.class,

@@ -1,18 +1,28 @@
 package ingot.cli;
 
 import ingot.train.Callback;
-import ingot.train.Evaluator;
+import ingot.train.DataSummary;
+import ingot.train.Evaluation;
+import ingot.train.FineTuneConfig;
 import ingot.train.RunConfig;
+import ingot.train.RunSettings;
 import ingot.train.StreamPlan;
 import ingot.train.StreamReport;
 import ingot.train.TrainingRun;
+import java.util.Comparator;
+import java.util.List;
 import java.util.Locale;
 import java.util.function.LongSupplier;
+import java.util.function.ToIntFunction;
+import java.util.stream.Collectors;
 
 /// Shows a training run: its phases, what is trained, a live line per step, and evaluations.
 final class TrainingScreen implements Callback {
+    /// Labels that are listed.
+    private static final int SHOWN = 12;
+
     private final Screen screen;
-    private final RunConfig config;
+    private final RunSettings config;
     private final LongSupplier nanoseconds;
     private final Phases phases;
     private final long begin;
@@ -20,7 +30,7 @@ final class TrainingScreen implements Callback {
     private volatile boolean training;
     private volatile boolean stop;
 
-    TrainingScreen(Screen screen, RunConfig config, LongSupplier nanoseconds) {
+    TrainingScreen(Screen screen, RunSettings config, LongSupplier nanoseconds) {
         this.screen = screen;
         this.config = config;
         this.nanoseconds = nanoseconds;
@@ -40,15 +50,11 @@ final class TrainingScreen implements Callback {
     @Override
     public void onStart(TrainingRun.Summary run) {
         phases.end();
-        RunConfig.ModelConfig model = config.model();
         RunConfig.TrainConfig train = config.train();
         screen.line("");
         item("run", run.folder() + (run.firstStep() == 0 ? "" : ", continued after step " + run.firstStep()));
-        item(
-                "data",
-                Quantity.count(run.trainFiles(), "file") + ", " + Quantity.count(run.trainTokens()) + " tokens of "
-                        + Quantity.digits(run.bytesPerToken()) + " bytes; held out: "
-                        + Quantity.count(run.heldOutFiles(), "file") + ", " + Quantity.bytes(run.heldOutBytes()));
+        item("task", config instanceof FineTuneConfig tuned ? Words.of(tuned.task()) : "language model from scratch");
+        data(run.data());
         item(
                 "model",
                 Quantity.count(run.parameters()) + " parameters"
@@ -56,12 +62,10 @@ final class TrainingScreen implements Callback {
                                 ? ""
                                 : " (" + Quantity.count(run.trainedParameters()) + " trained, "
                                         + Quantity.count(run.parameters() - run.trainedParameters()) + " frozen)")
-                        + ": " + Quantity.count(model.layers(), "layer")
-                        + ", width " + model.width() + ", " + Quantity.count(model.heads(), "head") + ", context "
-                        + model.context());
+                        + ": " + model(run.data()));
         item(
                 "training",
-                Quantity.count(run.steps(), "step") + " of " + train.batch() + " × " + model.context() + " tokens, "
+                Quantity.count(run.steps(), "step") + " of " + train.batch() + " × " + size(run.data()) + ", "
                         + train.optimizer().name().toLowerCase(Locale.ROOT) + ", learning rate "
                         + train.learningRate() + ", "
                         + train.schedule().name().toLowerCase(Locale.ROOT));
@@ -91,6 +95,68 @@ final class TrainingScreen implements Callback {
             screen.live(
                     "step " + run.firstStep() + "/" + run.steps() + "  the first steps are slow: kernels are tuned");
         }
+    }
+
+    private void data(DataSummary data) {
+        switch (data) {
+            case DataSummary.Text text ->
+                item(
+                        "data",
+                        Quantity.count(text.trainFiles(), "file") + ", " + Quantity.count(text.trainTokens())
+                                + " tokens of " + Quantity.digits(text.bytesPerToken()) + " bytes; held out: "
+                                + Quantity.count(text.heldOutFiles(), "file") + ", "
+                                + Quantity.bytes(text.heldOutBytes()));
+            case DataSummary.Examples examples -> {
+                item(
+                        "data",
+                        Quantity.count(examples.training(), examples.unit()) + " to learn from"
+                                + groups(examples, DataSummary.Group::training) + "; "
+                                + Quantity.count(examples.heldOut()) + " held out"
+                                + groups(examples, DataSummary.Group::heldOut));
+                if (examples.cut() > 0) {
+                    item(
+                            "",
+                            Quantity.count(examples.cut(), examples.unit()) + " longer than " + examples.size()
+                                    + " lose their end");
+                }
+            }
+        }
+    }
+
+    /// `: 3,735 ham, 1,706 spam`; the most frequent of many.
+    private static String groups(DataSummary.Examples examples, ToIntFunction<DataSummary.Group> count) {
+        List<DataSummary.Group> named = examples.groups().stream()
+                .filter(group -> !group.label().isEmpty())
+                .sorted(Comparator.comparingInt(count).reversed())
+                .toList();
+        return named.isEmpty()
+                ? ""
+                : named.stream()
+                        .limit(SHOWN)
+                        .map(group -> Quantity.count(count.applyAsInt(group)) + " " + group.label())
+                        .collect(Collectors.joining(", ", " (", named.size() > SHOWN ? ", …)" : ")"));
+    }
+
+    private String model(DataSummary data) {
+        return switch (data) {
+            case DataSummary.Examples examples -> examples.model();
+            case DataSummary.Text _
+            when config instanceof RunConfig own ->
+                Quantity.count(own.model().layers(), "layer") + ", width "
+                        + own.model().width() + ", "
+                        + Quantity.count(own.model().heads(), "head") + ", context "
+                        + own.model().context();
+            case DataSummary.Text _ -> "";
+        };
+    }
+
+    private String size(DataSummary data) {
+        return switch (data) {
+            case DataSummary.Examples examples -> examples.size();
+            case DataSummary.Text _
+            when config instanceof RunConfig own -> own.model().context() + " tokens";
+            case DataSummary.Text _ -> "";
+        };
     }
 
     private void item(String name, String text) {
@@ -134,19 +200,14 @@ final class TrainingScreen implements Callback {
 
     /// The last evaluation belongs to the report.
     @Override
-    public void onEvaluate(long step, Evaluator.Evaluation evaluation) {
+    public void onEvaluate(long step, Evaluation evaluation) {
         if (training) {
             screen.line("step " + step + " held out: " + evaluation(evaluation));
         }
     }
 
-    static String evaluation(Evaluator.Evaluation evaluation) {
-        return String.format(
-                Locale.ROOT,
-                "%.3f bits per byte (loss %.3f, perplexity %s per token)",
-                evaluation.bitsPerByte(),
-                evaluation.loss(),
-                Quantity.digits(evaluation.perplexity()));
+    static String evaluation(Evaluation evaluation) {
+        return Words.of(evaluation);
     }
 
     @Override

@@ -3,7 +3,8 @@ package ingot.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ingot.train.Callback;
-import ingot.train.Evaluator;
+import ingot.train.DataSummary;
+import ingot.train.Evaluation;
 import ingot.train.RunConfig;
 import ingot.train.TrainingRun;
 import java.io.ByteArrayOutputStream;
@@ -33,11 +34,7 @@ class TrainingScreenTest {
                 1_234_567,
                 firstStep,
                 40,
-                12,
-                1,
-                98_765,
-                3.456,
-                4096,
+                new DataSummary.Text(12, 1, 98_765, 3.456, 4096),
                 "cpu, 2 threads",
                 null);
     }
@@ -59,7 +56,7 @@ class TrainingScreenTest {
             screen.onStep(report(step));
             now += 1_000_000_000L;
             if (step == 20) {
-                screen.onEvaluate(step, new Evaluator.Evaluation(3.5, 2.25, 33.1, 1000));
+                screen.onEvaluate(step, new Evaluation.Text(3.5, 2.25, 33.1, 1000));
                 screen.onCheckpoint(step);
             }
         }

@@ -1,5 +1,6 @@
 package ingot.formats;
 
+import ingot.ir.IngotException;
 import ingot.nn.Activation;
 import ingot.nn.Bert;
 import ingot.nn.BertConfig;
@@ -9,8 +10,10 @@ import ingot.nn.T5;
 import ingot.nn.T5Config;
 import ingot.nn.Vit;
 import ingot.nn.VitConfig;
+import java.util.List;
 import java.util.Set;
 import tools.jackson.databind.JsonNode;
+import tools.jackson.databind.node.ObjectNode;
 
 /// config.json of models that read a text or an image as a whole.
 final class EncoderConfigs {
@@ -135,6 +138,37 @@ final class EncoderConfigs {
             return Head.of(numbers ? Head.Kind.NUMBERS : Head.Kind.CLASS, labels(c));
         }
         return written.endsWith("ForTokenClassification") ? Head.of(Head.Kind.TOKEN_CLASS, labels(c)) : Head.NONE;
+    }
+
+    /// Says in a config.json which head the model has; the reverse of `head`.
+    static void write(ObjectNode json, String type, Head head, List<String> labels) {
+        String family = switch (type) {
+            case "bert" -> "Bert";
+            case "distilbert" -> "DistilBert";
+            case "roberta" -> "Roberta";
+            case "xlm-roberta" -> "XLMRoberta";
+            default -> throw new IngotException("config.json: a " + type + " has no head that can be described");
+        };
+        String suffix = switch (head.kind()) {
+            case NONE -> "Model";
+            case CLASS, NUMBERS -> "ForSequenceClassification";
+            case TOKEN_CLASS -> "ForTokenClassification";
+        };
+        json.putArray("architectures").add(family + suffix);
+        json.remove(List.of("id2label", "label2id", "num_labels", "problem_type"));
+        if (head.kind() == Head.Kind.NONE) {
+            return;
+        }
+        if (head.kind() != Head.Kind.TOKEN_CLASS) {
+            json.put("problem_type", head.kind() == Head.Kind.NUMBERS ? "regression" : "single_label_classification");
+        }
+        ObjectNode names = json.putObject("id2label");
+        ObjectNode numbers = json.putObject("label2id");
+        for (int i = 0; i < head.labels(); i++) {
+            String name = i < labels.size() ? labels.get(i) : "LABEL_" + i;
+            names.put(Integer.toString(i), name);
+            numbers.put(name, i);
+        }
     }
 
     /// The number of labels is that of their names; 2 if nothing is said.

@@ -41,13 +41,23 @@ import tools.jackson.databind.node.ObjectNode;
 public final class HuggingFace implements AutoCloseable {
     private final Path folder;
     private final ModelConfig config;
+    private final Architecture architecture;
     private final Network model;
+    private final WeightSource files;
     private final WeightSource weights;
 
-    private HuggingFace(Path folder, ModelConfig config, Network model, WeightSource weights) {
+    private HuggingFace(
+            Path folder,
+            ModelConfig config,
+            Architecture architecture,
+            Network model,
+            WeightSource files,
+            WeightSource weights) {
         this.folder = folder;
         this.config = config;
+        this.architecture = architecture;
         this.model = model;
+        this.files = files;
         this.weights = weights;
     }
 
@@ -61,7 +71,8 @@ public final class HuggingFace implements AutoCloseable {
         try {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
-            return new HuggingFace(folder, config, model, NamedWeights.of(folder, architecture, model.stored(), files));
+            WeightSource weights = NamedWeights.of(folder, architecture, model.stored(), files);
+            return new HuggingFace(folder, config, architecture, model, files, weights);
         } catch (ArithmeticException e) {
             files.close();
             throw new IngotException(config.file() + ": its sizes multiply to more than any machine can hold", e);
@@ -114,6 +125,19 @@ public final class HuggingFace implements AutoCloseable {
         return weights;
     }
 
+    /// The names in the files of those parameters of a model, perhaps another one, that the files have.
+    public Map<String, String> stored(List<Parameter> parameters) {
+        Map<String, Type> found = files.types();
+        Map<String, String> names = new LinkedHashMap<>();
+        for (Parameter parameter : parameters) {
+            String name = NamedWeights.stored(architecture, parameter.name(), found);
+            if (name != null && parameter.type().equals(found.get(name))) {
+                names.put(parameter.name(), name);
+            }
+        }
+        return names;
+    }
+
     /// The names of a classifier's labels, in order; empty without a head.
     public List<String> labels() {
         ModelConfig names = config.section("id2label");
@@ -147,6 +171,15 @@ public final class HuggingFace implements AutoCloseable {
     /// Writes this model with other weights into a folder: the same configuration, F32.
     public void save(Path to, Safetensors.Contents contents) {
         write(to, config.json().deepCopy(), model, contents);
+    }
+
+    /// Writes this model with another head, whose labels are named.
+    public void save(Path to, Network other, List<String> labels, Safetensors.Contents contents) {
+        ObjectNode json = config.json().deepCopy();
+        if (other instanceof TextEncoder encoder) {
+            EncoderConfigs.write(json, type(), encoder.head(), labels);
+        }
+        write(to, json, other, contents);
     }
 
     /// Writes this model as it is: names and bits of the weights stay, F16 and BF16 have become F32.

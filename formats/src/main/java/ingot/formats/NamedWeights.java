@@ -69,7 +69,7 @@ final class NamedWeights implements WeightSource {
 
     /// The name in the file: as the model has it, without the prefix of the model's body, or with it; old BERT files
     /// call the two vectors of a norm gamma and beta.
-    private static @Nullable String stored(Architecture architecture, String name, Map<String, Type> found) {
+    static @Nullable String stored(Architecture architecture, String name, Map<String, Type> found) {
         String prefix = architecture.prefix();
         String other = name.startsWith(prefix) ? name.substring(prefix.length()) : prefix + name;
         for (String candidate : List.of(name, other)) {

@@ -57,6 +57,15 @@ public final class BaseWeights implements AutoCloseable {
     /// Where a tensor lies.
     private record Place(Type type, Path file, FileChannel channel, boolean direct, long offset) {}
 
+    /// A tensor without gaps, little-endian, from a byte of a file on.
+    public record Region(Type type, Path file, long offset) {
+        public Region {
+            if (offset < 0) {
+                throw new IllegalArgumentException(file + ": offset " + offset);
+            }
+        }
+    }
+
     private BaseWeights(Path path, SequencedMap<Path, Set<String>> files) {
         this.path = path;
         List<String> prints = new ArrayList<>();
@@ -75,6 +84,37 @@ public final class BaseWeights implements AutoCloseable {
             throw e;
         }
         fingerprint = String.join("; ", prints);
+    }
+
+    /// Tensors that lie somewhere in files of any kind.
+    ///
+    /// @param path what the user named
+    /// @param fingerprint differs for files that differ
+    private BaseWeights(Path path, String fingerprint, SequencedMap<String, Region> regions) {
+        this.path = path;
+        this.fingerprint = fingerprint;
+        Map<Path, Opened> opened = new LinkedHashMap<>();
+        try {
+            for (Map.Entry<String, Region> entry : regions.entrySet()) {
+                Region region = entry.getValue();
+                Opened file = opened.get(region.file());
+                if (file == null) {
+                    file = open(region.file(), channels);
+                    opened.put(region.file(), file);
+                }
+                places.put(
+                        entry.getKey(),
+                        new Place(region.type(), region.file(), file.channel(), file.direct(), region.offset()));
+            }
+        } catch (IOException e) {
+            close();
+            throw new IngotException("base: cannot read " + path + ": " + StoreLock.reason(e), e);
+        }
+    }
+
+    /// Opens tensors that lie somewhere in files of any kind; `fingerprint` must differ for files that differ.
+    public static BaseWeights of(Path path, String fingerprint, SequencedMap<String, Region> regions) {
+        return new BaseWeights(path, fingerprint, regions);
     }
 
     /// Opens a file or a folder; reads headers only.
@@ -141,23 +181,43 @@ public final class BaseWeights implements AutoCloseable {
                         + ", which the index beside it says; the download is not complete");
             }
         }
-        boolean direct = true;
-        FileChannel channel;
-        try {
-            channel = FileChannel.open(file.path(), StandardOpenOption.READ, ExtendedOpenOption.DIRECT);
-        } catch (IOException | UnsupportedOperationException e) {
-            channel = FileChannel.open(file.path(), StandardOpenOption.READ); // no direct access, such as tmpfs
-            direct = false;
-        }
-        channels.add(channel);
+        Opened opened = open(file.path(), channels);
         for (Map.Entry<String, Type> tensor : types.entrySet()) {
-            Place place = new Place(tensor.getValue(), file.path(), channel, direct, file.offset(tensor.getKey()));
+            Place place = new Place(
+                    tensor.getValue(), file.path(), opened.channel(), opened.direct(), file.offset(tensor.getKey()));
             Place other = places.putIfAbsent(tensor.getKey(), place);
             if (other != null) {
                 throw new IngotException("base: both " + other.file() + " and " + file.path() + " have a tensor "
                         + tensor.getKey() + "; name one of them, or a folder with an index");
             }
         }
+    }
+
+    private record Opened(FileChannel channel, boolean direct) {}
+
+    private static Opened open(Path file, List<FileChannel> channels) throws IOException {
+        boolean direct = true;
+        FileChannel channel;
+        try {
+            channel = FileChannel.open(file, StandardOpenOption.READ, ExtendedOpenOption.DIRECT);
+        } catch (IOException | UnsupportedOperationException e) {
+            channel = FileChannel.open(file, StandardOpenOption.READ); // no direct access, such as tmpfs
+            direct = false;
+        }
+        channels.add(channel);
+        return new Opened(channel, direct);
+    }
+
+    /// Gives tensors the names of a model, `names` from those to the names in the files; all others are left out.
+    public void rename(Map<String, String> names) {
+        SequencedMap<String, Place> renamed = new LinkedHashMap<>();
+        names.forEach((name, stored) -> renamed.put(name, place(stored)));
+        places.clear();
+        places.putAll(renamed);
+    }
+
+    public boolean contains(String name) {
+        return places.containsKey(name);
     }
 
     public Path path() {

@@ -14,7 +14,7 @@ public interface Callback {
 
     default void onStep(StepReport report) {}
 
-    default void onEvaluate(long step, Evaluator.Evaluation evaluation) {}
+    default void onEvaluate(long step, Evaluation evaluation) {}
 
     default void onCheckpoint(long step) {}
 
@@ -62,7 +62,7 @@ public interface Callback {
         }
 
         @Override
-        public void onEvaluate(long step, Evaluator.Evaluation evaluation) {
+        public void onEvaluate(long step, Evaluation evaluation) {
             worse = evaluation.loss() < best ? 0 : worse + 1;
             best = Math.min(best, evaluation.loss());
         }

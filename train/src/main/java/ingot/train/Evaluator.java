@@ -1,8 +1,6 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.compiler.Compiler;
-import ingot.compiler.Program;
 import ingot.data.Corpus;
 import ingot.data.Sequences;
 import ingot.data.Tokenizer;
@@ -27,45 +25,16 @@ public final class Evaluator implements AutoCloseable {
     private static final int TOKENS_AT_ONCE = 2048;
 
     private final Sequences text;
-    private final int batch;
-    private final Executor executor;
-
-    /// Mean loss in nats per token, bits per byte of text, and the perplexity per token.
-    public record Evaluation(double loss, double bitsPerByte, double perplexity, long tokens) {}
+    private final Inference.Rows program;
 
     public Evaluator(LanguageModel model, Sequences text, Backend backend, WeightStore store) {
-        this.text = text;
-        batch = Math.clamp(TOKENS_AT_ONCE / text.length(), 1, text.count());
-        executor = new Executor(Compiler.inference(model.lossGraph(batch, text.length(), false)), backend, store);
+        this(model, text, Inference.over(store, backend));
     }
 
-    /// An evaluator in the memory of a trainer that is idle meanwhile: with as many sequences at a time as there is
-    /// room for, because every pass reads all weights.
-    Evaluator(LanguageModel model, Sequences text, Backend backend, Trainer idle) {
+    Evaluator(LanguageModel model, Sequences text, Inference inference) {
         this.text = text;
-        long room = idle.program().memory().activationBytes();
-        int rows = Math.min(idle.rows(), text.count());
-        Program program = program(model, text, rows, idle);
-        for (int attempt = 0; attempt < 3 && rows < text.count(); attempt++) {
-            double share = (attempt == 0 ? 1 : 0.8)
-                    * room
-                    / Math.max(1, program.memory().activationBytes());
-            int more = Math.clamp((long) (rows * share), rows, text.count());
-            if (more == rows) {
-                break;
-            }
-            Program larger = program(model, text, more, idle);
-            if (larger.memory().activationBytes() <= room) {
-                program = larger;
-                rows = more;
-            }
-        }
-        batch = rows;
-        executor = idle.idle(program, backend);
-    }
-
-    private static Program program(LanguageModel model, Sequences text, int rows, Trainer idle) {
-        return Compiler.inference(model.lossGraph(rows, text.length(), false), idle.options());
+        program = inference.open(
+                rows -> model.lossGraph(rows, text.length(), false), TOKENS_AT_ONCE / text.length(), text.count());
     }
 
     /// Measures the model of a folder: a run folder, or any Hugging Face folder of a causal language model with a
@@ -73,7 +42,7 @@ public final class Evaluator implements AutoCloseable {
     ///
     /// `source` is a corpus like `data.corpus`, with the globs `include`; if it is empty, the folder is a run and its
     /// own held-out text is taken. Phases and progress go to `callback`, whose `stop` ends early with what is done.
-    public static Evaluation evaluate(
+    public static Evaluation.Text evaluate(
             Path folder, String source, List<String> include, Backend backend, Callback callback) {
         try (ModelFolder opened = ModelFolder.open(folder)) {
             Corpus corpus = source.isEmpty() ? heldOut(folder, callback) : corpus(source, include, callback);
@@ -118,12 +87,14 @@ public final class Evaluator implements AutoCloseable {
         return text.count();
     }
 
-    public Evaluation run() {
+    public Evaluation.Text run() {
         return run(() -> false, sequences -> {});
     }
 
     /// The same, which stops early (with what it has) when `stop` holds, and tells how many sequences are done.
-    public Evaluation run(BooleanSupplier stop, LongConsumer progress) {
+    public Evaluation.Text run(BooleanSupplier stop, LongConsumer progress) {
+        Executor executor = program.executor();
+        int batch = program.size();
         executor.input("scale").set(ValueLayout.JAVA_FLOAT, 0, 1f);
         MemorySegment tokens = executor.input("tokens");
         MemorySegment targets = executor.input("targets");
@@ -147,11 +118,11 @@ public final class Evaluator implements AutoCloseable {
         }
         long count = (long) done * text.length();
         double share = (double) done / text.count();
-        return new Evaluation(nats / count, text.bitsPerByte(nats) / share, Math.exp(nats / count), count);
+        return new Evaluation.Text(nats / count, text.bitsPerByte(nats) / share, Math.exp(nats / count), count);
     }
 
     @Override
     public void close() {
-        executor.close();
+        program.close();
     }
 }

@@ -22,7 +22,7 @@ import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /// The first values of parameters by a backend: the bits of `Initializer.fill`, some ten times as fast. Several callers
-/// take turns, piece by piece. Where there is a base, its values come first.
+/// take turns, piece by piece. What a base has is read from there.
 final class InitialValues implements Initial, AutoCloseable {
     /// Values per run of a program: they stay in a second-level cache.
     private static final int PIECE = 1 << 16;
@@ -51,14 +51,16 @@ final class InitialValues implements Initial, AutoCloseable {
 
     @Override
     public String source(String parameter) {
-        return base == null ? "" : base.file(parameter).toString();
+        return base == null || !base.contains(parameter)
+                ? ""
+                : base.file(parameter).toString();
     }
 
     /// Writes the values at positions `start`, `start` + 1, … of a parameter, until `into` is full.
     @Override
     public void fill(String parameter, long start, MemorySegment into) {
         Initializer initializer = initializers.get(parameter);
-        if (base != null) {
+        if (base != null && base.contains(parameter)) {
             base.read(parameter, start, into);
             return;
         }

@@ -3,17 +3,9 @@ package ingot.train;
 import ingot.ir.IngotException;
 import ingot.nn.Activation;
 import ingot.nn.GptConfig;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.SequencedMap;
-import java.util.Set;
-import java.util.stream.Collectors;
-import tools.jackson.core.JacksonException;
-import tools.jackson.databind.DeserializationFeature;
-import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
-import tools.jackson.dataformat.yaml.YAMLMapper;
 
 /// Everything that defines a run: one record behind the YAML file, the Keras-like face and the Estimator.
 ///
@@ -28,29 +20,11 @@ public record RunConfig(
         ModelConfig model,
         DataConfig data,
         TokenizerConfig tokenizer,
-        TrainConfig train) {
-    private static final YAMLMapper YAML = YAMLMapper.builder()
-            .enable(DeserializationFeature.FAIL_ON_READING_DUP_TREE_KEY)
-            .build();
-
-    /// Keys that never change a bit.
-    private static final Set<String> FREE = Set.of(
-            "run",
-            "threads",
-            "memory",
-            "model.base",
-            "train.micro-batch",
-            "train.recompute",
-            "train.evaluate-every",
-            "train.checkpoint-every",
-            "train.log-every");
+        TrainConfig train)
+        implements RunSettings {
 
     public RunConfig {
-        require(!run.isBlank(), "run expected a folder, got nothing");
-        require(threads >= 0, "threads expected 0 (all cores) or more, got " + threads);
-        if (!memory.isEmpty()) {
-            MemoryBudget.parse(memory);
-        }
+        ConfigText.requireRun(run, threads, memory);
     }
 
     /// A GPT-2 shaped language model. `context` is the sequence length of training. `base` is a safetensors file, or a
@@ -194,6 +168,68 @@ public record RunConfig(
             require(logEvery >= 1, "train.log-every expected at least 1, got " + logEvery);
         }
 
+        /// What is taken where the configuration says nothing.
+        record Defaults(long steps, double epochs, double learningRate, Curve schedule) {
+            static final Defaults FROM_SCRATCH = new Defaults(1000, 0, 1e-3, Curve.COSINE);
+            static final Defaults FINE_TUNING = new Defaults(0, 3, 5e-5, Curve.LINEAR);
+        }
+
+        static TrainConfig read(Section t, Defaults otherwise) {
+            Rule rule = t.choice("optimizer", Rule.ADAMW);
+            boolean said = t.has("epochs") || t.has("steps");
+            TrainConfig train = new TrainConfig(
+                    t.whole("steps", said ? 0 : otherwise.steps()),
+                    t.real("epochs", said ? 0 : otherwise.epochs()),
+                    t.integer("batch", 16),
+                    t.integer("micro-batch", 0),
+                    t.integer("shard", 1),
+                    t.whole("seed", 1),
+                    rule,
+                    t.real("learning-rate", otherwise.learningRate()),
+                    t.choice("schedule", otherwise.schedule()),
+                    t.whole("warmup", 0),
+                    t.real("floor", 0),
+                    t.real("weight-decay", rule == Rule.SGD || rule == Rule.ADAM ? 0 : 0.01),
+                    t.real("beta1", 0.9),
+                    t.real("beta2", rule == Rule.LION ? 0.99 : 0.999),
+                    t.real("epsilon", 1e-8),
+                    t.real("momentum", 0.9),
+                    t.real("clip", 1.0),
+                    t.texts("freeze", List.of()),
+                    t.flag("recompute", false),
+                    t.whole("evaluate-every", 0),
+                    t.whole("checkpoint-every", 0),
+                    t.whole("log-every", 1));
+            t.end();
+            return train;
+        }
+
+        void write(ObjectNode t) {
+            t.put("steps", steps);
+            t.put("epochs", epochs);
+            t.put("batch", batch);
+            t.put("micro-batch", microBatch);
+            t.put("shard", shard);
+            t.put("seed", seed);
+            t.put("optimizer", Section.kebab(optimizer));
+            t.put("learning-rate", learningRate);
+            t.put("schedule", Section.kebab(schedule));
+            t.put("warmup", warmup);
+            t.put("floor", floor);
+            t.put("weight-decay", weightDecay);
+            t.put("beta1", beta1);
+            t.put("beta2", beta2);
+            t.put("epsilon", epsilon);
+            t.put("momentum", momentum);
+            t.put("clip", clip);
+            var patterns = t.putArray("freeze");
+            freeze.forEach(patterns::add);
+            t.put("recompute", recompute);
+            t.put("evaluate-every", evaluateEvery);
+            t.put("checkpoint-every", checkpointEvery);
+            t.put("log-every", logEvery);
+        }
+
         public Optimizer rule() {
             return switch (optimizer) {
                 case ADAMW -> new Optimizer.AdamW(beta1, beta2, epsilon, weightDecay);
@@ -206,6 +242,11 @@ public record RunConfig(
         /// The settings of a run of `total` steps.
         public Recipe recipe(long total) {
             return new Recipe(rule(), rate(total), batch, microBatch, shard, seed, clip, recompute);
+        }
+
+        /// The recipe where nobody knows how many steps an epoch has.
+        Recipe anyRecipe() {
+            return recipe(Math.max(1, Math.max(steps, warmup)));
         }
 
         /// The learning rate of a run of `total` steps.
@@ -224,55 +265,12 @@ public record RunConfig(
 
     /// Reads YAML text; each override is `key.path=value` and wins over the text.
     public static RunConfig parse(String yaml, List<String> overrides) {
-        JsonNode root;
-        try {
-            root = YAML.readTree(yaml);
-        } catch (JacksonException e) {
+        Section root = ConfigText.root(yaml, overrides);
+        if (root.has("task")) {
             throw new IngotException(
-                    "configuration: no YAML, line " + e.getLocation().getLineNr() + ": " + oneLine(e), e);
+                    "configuration: it has a task, so it is one of fine-tuning; run it with" + " ingot fine-tune");
         }
-        if (root == null || root.isNull() || root.isMissingNode()) {
-            root = YAML.createObjectNode();
-        }
-        for (String override : overrides) {
-            if (!(root instanceof ObjectNode object)) {
-                break;
-            }
-            override(object, override);
-        }
-        return read(new Section("", root));
-    }
-
-    private static void override(ObjectNode root, String text) {
-        int equals = text.indexOf('=');
-        if (equals <= 0) {
-            throw new IngotException("override: expected key=value such as train.steps=200, got " + text);
-        }
-        String[] path = text.substring(0, equals).split("\\.", -1);
-        ObjectNode node = root;
-        for (int i = 0; i < path.length - 1; i++) {
-            JsonNode next = node.get(path[i]);
-            node = next instanceof ObjectNode object ? object : node.putObject(path[i]);
-        }
-        String last = path[path.length - 1];
-        String value = text.substring(equals + 1);
-        if (value.matches("[*!&%@`].*")) {
-            node.put(last, value); // a glob, which YAML would take for an alias or a tag
-            return;
-        }
-        try {
-            node.set(last, YAML.readTree(value));
-        } catch (JacksonException e) {
-            throw new IngotException("override: the value of " + text + " is no YAML: " + oneLine(e), e);
-        }
-    }
-
-    /// Without the indented lines, which show places and text.
-    private static String oneLine(JacksonException failure) {
-        return String.valueOf(failure.getOriginalMessage())
-                .lines()
-                .filter(line -> !line.isBlank() && !line.startsWith(" "))
-                .collect(Collectors.joining("; "));
+        return read(root);
     }
 
     private static RunConfig read(Section root) {
@@ -305,41 +303,14 @@ public record RunConfig(
         TokenizerConfig tokenizer = new TokenizerConfig(k.integer("vocabulary", 2048), k.text("file", ""));
         k.end();
 
-        Section t = root.section("train");
-        Rule rule = t.choice("optimizer", Rule.ADAMW);
-        boolean timed = t.has("epochs");
-        int batch = t.integer("batch", 16);
-        TrainConfig train = new TrainConfig(
-                t.whole("steps", timed ? 0 : 1000),
-                t.real("epochs", 0),
-                batch,
-                t.integer("micro-batch", 0),
-                t.integer("shard", 1),
-                t.whole("seed", 1),
-                rule,
-                t.real("learning-rate", 1e-3),
-                t.choice("schedule", Curve.COSINE),
-                t.whole("warmup", 0),
-                t.real("floor", 0),
-                t.real("weight-decay", rule == Rule.SGD || rule == Rule.ADAM ? 0 : 0.01),
-                t.real("beta1", 0.9),
-                t.real("beta2", rule == Rule.LION ? 0.99 : 0.999),
-                t.real("epsilon", 1e-8),
-                t.real("momentum", 0.9),
-                t.real("clip", 1.0),
-                t.texts("freeze", List.of()),
-                t.flag("recompute", false),
-                t.whole("evaluate-every", 0),
-                t.whole("checkpoint-every", 0),
-                t.whole("log-every", 1));
-        t.end();
+        TrainConfig train = TrainConfig.read(root.section("train"), TrainConfig.Defaults.FROM_SCRATCH);
         root.end();
         return new RunConfig(run, threads, memory, model, data, tokenizer, train);
     }
 
-    /// The whole configuration, defaults included; parses back to an equal record.
+    @Override
     public String toYaml() {
-        ObjectNode root = YAML.createObjectNode();
+        ObjectNode root = ConfigText.mapping();
         root.put("run", run);
         root.put("threads", threads);
         root.put("memory", memory);
@@ -360,52 +331,15 @@ public record RunConfig(
         ObjectNode k = root.putObject("tokenizer");
         k.put("vocabulary", tokenizer.vocabulary());
         k.put("file", tokenizer.file());
-        ObjectNode t = root.putObject("train");
-        t.put("steps", train.steps());
-        t.put("epochs", train.epochs());
-        t.put("batch", train.batch());
-        t.put("micro-batch", train.microBatch());
-        t.put("shard", train.shard());
-        t.put("seed", train.seed());
-        t.put("optimizer", Section.kebab(train.optimizer()));
-        t.put("learning-rate", train.learningRate());
-        t.put("schedule", Section.kebab(train.schedule()));
-        t.put("warmup", train.warmup());
-        t.put("floor", train.floor());
-        t.put("weight-decay", train.weightDecay());
-        t.put("beta1", train.beta1());
-        t.put("beta2", train.beta2());
-        t.put("epsilon", train.epsilon());
-        t.put("momentum", train.momentum());
-        t.put("clip", train.clip());
-        var freeze = t.putArray("freeze");
-        train.freeze().forEach(freeze::add);
-        t.put("recompute", train.recompute());
-        t.put("evaluate-every", train.evaluateEvery());
-        t.put("checkpoint-every", train.checkpointEvery());
-        t.put("log-every", train.logEvery());
-        return YAML.writeValueAsString(root);
+        train.write(root.putObject("train"));
+        return ConfigText.write(root);
     }
 
-    /// The keys that decide the bits of a run, `train.batch` → `16`: what a resumed run must share with the one that
-    /// began.
+    @Override
     public SequencedMap<String, String> identity() {
-        SequencedMap<String, String> values = new LinkedHashMap<>();
-        flatten("", YAML.readTree(toYaml()), values);
-        values.keySet().removeAll(FREE);
-        if (train.freeze().isEmpty()) {
-            values.remove("train.freeze"); // runs that are older than this key
-        }
+        SequencedMap<String, String> values = ConfigText.identity(toYaml());
+        values.remove("model.base"); // its weights decide, not its place
         return values;
-    }
-
-    private static void flatten(String path, JsonNode node, Map<String, String> into) {
-        if (node.isObject()) {
-            String prefix = path.isEmpty() ? "" : path + ".";
-            node.properties().forEach(e -> flatten(prefix + e.getKey(), e.getValue(), into));
-        } else {
-            into.put(path, node.isArray() ? node.toString() : node.asString());
-        }
     }
 
     private static void require(boolean condition, String message) {

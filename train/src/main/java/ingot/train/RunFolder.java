@@ -9,8 +9,8 @@ import java.nio.file.Path;
 
 /// The folder of a run: where its files are, and how far the state in it is.
 record RunFolder(Path path) {
-    static RunFolder of(RunConfig config) {
-        return new RunFolder(Path.of(config.run()));
+    static RunFolder of(RunSettings settings) {
+        return new RunFolder(Path.of(settings.run()));
     }
 
     /// Where the state is if it does not stream.

@@ -1,35 +1,33 @@
 package ingot.train;
 
-import ingot.data.Corpus;
-import ingot.data.Tokenizer;
 import ingot.ir.IngotException;
-import ingot.store.BaseWeights;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /// What decides the bits of a run, and what it must therefore share with the state that it continues.
 ///
 /// @param settings of the configuration
-/// @param data fingerprints of the base, the text and the tokenizer, as far as they are known
+/// @param data fingerprints of the base, the data and the tokenizer, as far as they are known
 record RunIdentity(Map<String, String> settings, Map<String, String> data) {
-    private static final String TEXT = "the training text";
-    private static final String TOKENIZER = "the tokenizer";
-    private static final String BASE = "the base model";
+    static final String TEXT = "the training text";
+    static final String TOKENIZER = "the tokenizer";
+    static final String BASE = "the base model";
 
-    /// What is known before the text is read.
-    static RunIdentity of(RunConfig config, @Nullable BaseWeights base) {
-        return new RunIdentity(config.identity(), base == null ? Map.of() : Map.of(BASE, base.fingerprint()));
+    /// Before every name of a fingerprint, and of no setting.
+    private static final String DATA = "the ";
+
+    /// What is known before the data is read.
+    static RunIdentity of(RunSettings settings, Trainee trainee) {
+        return new RunIdentity(settings.identity(), trainee.origin());
     }
 
-    RunIdentity with(Corpus training, Tokenizer tokenizer) {
+    RunIdentity with(Map<String, String> fingerprints) {
         Map<String, String> all = new LinkedHashMap<>(data);
-        all.put(TEXT, training.fingerprint());
-        all.put(TOKENIZER, tokenizer.fingerprint());
+        all.putAll(fingerprints);
         return new RunIdentity(settings, all);
     }
 
@@ -67,7 +65,7 @@ record RunIdentity(Map<String, String> settings, Map<String, String> data) {
                 int colon = line.indexOf(": ");
                 made.put(line.substring(0, Math.max(0, colon)), line.substring(colon + (colon < 0 ? 1 : 2)));
             });
-            made.keySet().removeAll(Set.of(TEXT, TOKENIZER)); // known only after the text is read
+            made.keySet().removeIf(key -> key.startsWith(DATA) && !key.equals(BASE)); // known only after it is read
             refuse(folder, "the configuration", made, all());
         }
     }

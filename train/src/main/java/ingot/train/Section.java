@@ -7,6 +7,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.SequencedMap;
 import tools.jackson.databind.JsonNode;
 
 /// One mapping of a configuration file, read key by key; keys nobody asked for are errors.
@@ -110,6 +111,19 @@ final class Section {
             texts.add(item.asString());
         }
         return texts;
+    }
+
+    /// Names with a list of texts each; a plain list is names with nothing.
+    SequencedMap<String, List<String>> named(String key) {
+        JsonNode node = take(key);
+        SequencedMap<String, List<String>> named = new LinkedHashMap<>();
+        if (node.isObject()) {
+            Section inner = new Section(name(key), node);
+            node.properties().forEach(entry -> named.put(entry.getKey(), inner.texts(entry.getKey(), List.of())));
+        } else if (!node.isNull()) {
+            texts(key, List.of()).forEach(name -> named.put(name, List.of()));
+        }
+        return named;
     }
 
     /// One of an enum's constants, written in kebab case.

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 /// A frozen weight has no gradient, no moments and no update: nothing about it is stored, it is read from its base
 /// whenever it is needed.
 ///
-/// @param base files with the first values of all weights; null: the seed decides them
+/// @param base files with first values; where it has none for a weight, or is null, the seed decides them
 /// @param frozen names of the weights that stay
 public record Start(@Nullable BaseWeights base, Set<String> frozen) {
     /// All weights begin at random and learn.
@@ -36,6 +36,11 @@ public record Start(@Nullable BaseWeights base, Set<String> frozen) {
         if (base != null) {
             parameters.forEach(parameter -> base.check(parameter.name(), parameter.type()));
         }
+        return grown(parameters, base, patterns);
+    }
+
+    /// The same for a model that may have more weights than its base: a new head.
+    static Start grown(List<Parameter> parameters, @Nullable BaseWeights base, List<String> patterns) {
         Set<String> frozen = frozen(parameters.stream().map(Parameter::name).toList(), patterns);
         if (frozen.size() == parameters.size()) {
             throw new IngotException("train.freeze: " + String.join(", ", patterns) + " freezes all "

@@ -1,7 +1,6 @@
 package ingot.train;
 
 import ingot.compiler.Backend;
-import ingot.data.Sequences;
 import ingot.nn.Parameter;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -10,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 
 /// The part of a run that repeats: steps, with evaluations, checkpoints and metrics between them.
 final class TrainingLoop {
-    private final RunConfig config;
+    private final RunSettings config;
     private final RunFolder folder;
     private final Prepared run;
     private final Trainer trainer;
@@ -22,17 +21,17 @@ final class TrainingLoop {
     private final boolean streams;
     private final Pace pace = new Pace();
     private double loss = Double.NaN;
-    private Evaluator.@Nullable Evaluation evaluation;
+    private @Nullable Evaluation evaluation;
 
     TrainingLoop(
-            RunConfig config, RunFolder folder, Prepared run, Trainer trainer, Backend backend, Callback callback) {
+            RunSettings config, RunFolder folder, Prepared run, Trainer trainer, Backend backend, Callback callback) {
         this.config = config;
         this.folder = folder;
         this.run = run;
         this.trainer = trainer;
         this.backend = backend;
         this.callback = callback;
-        parameters = count(run.model().parameters());
+        parameters = count(run.task().parameters());
         trained = count(run.task().trained());
         steps = run.steps();
         streams = trainer.streamPlan() != null;
@@ -43,18 +42,13 @@ final class TrainingLoop {
     }
 
     TrainingRun.Outcome run() {
-        RunText text = run.text();
         callback.onStart(new TrainingRun.Summary(
                 folder.path(),
                 parameters,
                 trained,
                 trainer.step(),
                 steps,
-                text.documents().training().documents().size(),
-                text.documents().heldOut().documents().size(),
-                text.training().tokens(),
-                text.training().bytesPerToken(),
-                text.heldOut().targetBytes(),
+                run.lesson().summary(),
                 backend.describe(),
                 trainer.streamPlan()));
         folder.write("ingot.yaml", config.toYaml());
@@ -139,23 +133,12 @@ final class TrainingLoop {
 
     private void evaluate(@Nullable Metrics metrics) {
         trainer.flush();
-        Evaluator.Evaluation result;
-        Sequences heldOut = run.text().heldOut();
-        try (Evaluator evaluator = streams
-                ? new Evaluator(run.model(), heldOut, backend, trainer)
-                : new Evaluator(run.model(), heldOut, backend, trainer.store())) {
-            result = evaluator.run(() -> false, done -> callback.onPhase("evaluating", done, evaluator.sequences()));
-        }
+        Evaluation result = run.lesson().evaluate(Inference.of(trainer, backend), callback);
         evaluation = result;
         callback.onEvaluate(trainer.step(), result);
-        if (metrics == null) {
-            return;
+        if (metrics != null) {
+            metrics.write(trainer.step(), result.values());
         }
-        Map<String, Double> values = new LinkedHashMap<>();
-        values.put("held-out-loss", result.loss());
-        values.put("bits-per-byte", result.bitsPerByte());
-        values.put("perplexity", result.perplexity());
-        metrics.write(trainer.step(), values);
     }
 
     private void save() {
@@ -166,7 +149,7 @@ final class TrainingLoop {
                     run.identity().state(trainer, run.task().start().frozen()),
                     trainer.store());
         }
-        ModelFolder.save(folder.path(), run.model(), run.text().tokenizer().endOfText(), trainer.store());
+        run.lesson().save(folder.path(), trainer.store());
         callback.onCheckpoint(trainer.step());
     }
 

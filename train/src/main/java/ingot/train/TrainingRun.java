@@ -4,10 +4,8 @@ import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.compiler.Program;
 import ingot.data.Batches;
-import ingot.data.Tokenizer;
 import ingot.ir.IngotException;
 import ingot.nn.Gpt;
-import ingot.store.BaseWeights;
 import ingot.store.RamStore;
 import ingot.store.Storage;
 import ingot.store.StoreInspection;
@@ -16,13 +14,15 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
 
-/// A language model trained from text into a run folder, resumable at any moment.
+/// A model trained from data into a run folder, resumable at any moment: a language model from text, or one that exists
+/// and is fine-tuned.
 ///
-/// The folder is a Hugging Face GPT-2 checkpoint (config.json, model.safetensors, tokenizer.json) beside ingot.yaml,
+/// The folder holds the model (of a language model: a Hugging Face GPT-2 checkpoint, config.json, model.safetensors,
+/// tokenizer.json) beside ingot.yaml,
 /// metrics.jsonl, TensorBoard events, and `resume` with the newest checkpoints, or `store` with the state itself, when
 /// it streams from disk. Calling `train` again continues where the last checkpoint was.
 public final class TrainingRun {
-    private final RunConfig config;
+    private final RunSettings config;
     private final RunFolder folder;
     private final Callback callback;
     private final Backend backend;
@@ -33,8 +33,6 @@ public final class TrainingRun {
     ///
     /// @param trainedParameters those that are not frozen
     /// @param firstStep 0, or where a resumed run continues
-    /// @param trainTokens tokens of the training text
-    /// @param heldOutBytes bytes of the held-out text
     /// @param stream how the state goes through memory; null if all of it is there
     public record Summary(
             Path folder,
@@ -42,11 +40,7 @@ public final class TrainingRun {
             long trainedParameters,
             long firstStep,
             long steps,
-            int trainFiles,
-            int heldOutFiles,
-            long trainTokens,
-            double bytesPerToken,
-            long heldOutBytes,
+            DataSummary data,
             String backend,
             @Nullable StreamPlan stream) {}
 
@@ -55,21 +49,25 @@ public final class TrainingRun {
     /// @param finished false when it was stopped before its last step
     /// @param digest SHA-256 of weights, moments and losses; empty for a streamed run that was stopped
     public record Outcome(
-            long step, boolean finished, double loss, Evaluator.@Nullable Evaluation evaluation, String digest) {}
+            long step,
+            boolean finished,
+            double loss,
+            @Nullable Evaluation evaluation,
+            String digest) {}
 
     /// A run on a machine that has all the memory it needs.
-    public TrainingRun(RunConfig config, Backend backend, Callback callback) {
+    public TrainingRun(RunSettings config, Backend backend, Callback callback) {
         this(config, backend, callback, Long.MAX_VALUE);
     }
 
     /// @param machineBytes what this process may use if the configuration does not say: if that is too little for the
     /// whole state, the run streams
-    public TrainingRun(RunConfig config, Backend backend, Callback callback, long machineBytes) {
+    public TrainingRun(RunSettings config, Backend backend, Callback callback, long machineBytes) {
         this(config, backend, callback, machineBytes, Storage.Opener.files(callback::onWarning));
     }
 
     /// @param disk opens the device below a store
-    TrainingRun(RunConfig config, Backend backend, Callback callback, long machineBytes, Storage.Opener disk) {
+    TrainingRun(RunSettings config, Backend backend, Callback callback, long machineBytes, Storage.Opener disk) {
         this.disk = disk;
         this.config = config;
         this.machineBytes = machineBytes;
@@ -80,28 +78,22 @@ public final class TrainingRun {
 
     public Outcome train() {
         try (RunLock _ = RunLock.take(folder.path());
-                BaseWeights base = RunSetup.base(config)) {
-            RunIdentity identity = RunIdentity.of(config, base);
+                Trainee trainee = Trainee.of(config, callback)) {
+            RunIdentity identity = RunIdentity.of(config, trainee);
             identity.refuseOther(folder);
-            try (RunText text = RunText.open(config, folder, callback)) {
-                return train(prepare(text, base, identity));
+            try (Lesson lesson = trainee.lesson(folder, callback)) {
+                return train(prepare(lesson, identity));
             }
         }
     }
 
-    private Prepared prepare(RunText text, @Nullable BaseWeights base, RunIdentity identity) {
+    private Prepared prepare(Lesson lesson, RunIdentity identity) {
         RunConfig.TrainConfig train = config.train();
-        Gpt model = RunSetup.model(config, text.tokenizer().vocabularySize(), base);
-        Batches batches = new Batches(text.training().count(), train.batch(), train.seed());
-        long steps = train.steps() > 0 ? train.steps() : batches.steps(train.epochs());
+        long steps = train.steps() > 0
+                ? train.steps()
+                : new Batches(lesson.rows(), train.batch(), train.seed()).steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        return new Prepared(
-                text,
-                model,
-                RunSetup.task(config, model, base, text.training(), batches),
-                train.recipe(steps),
-                identity.with(text.documents().training(), text.tokenizer()),
-                steps);
+        return new Prepared(lesson, lesson.task(), train.recipe(steps), identity.with(lesson.fingerprints()), steps);
     }
 
     private Outcome train(Prepared run) {
@@ -158,17 +150,15 @@ public final class TrainingRun {
                     + "; a run in memory writes its model at every checkpoint");
         }
         try (RunLock _ = RunLock.take(folder.path());
-                Tokenizer tokenizer = Tokenizer.open(folder.path());
-                BaseWeights base = RunSetup.base(config)) {
-            Gpt model = RunSetup.model(config, tokenizer.vocabularySize(), base);
-            Task task = RunSetup.task(config, model, base);
-            Recipe recipe = RunSetup.recipe(config);
+                Trainee trainee = Trainee.of(config, callback);
+                Lesson lesson = trainee.withoutData(folder)) {
             Streamed settings = streamed(StoreInspection.inspect(folder.store()).identity());
-            try (Trainer trainer = Trainer.streamed(task, recipe, backend, backend.background(), settings)) {
+            Recipe recipe = config.train().anyRecipe();
+            try (Trainer trainer = Trainer.streamed(lesson.task(), recipe, backend, backend.background(), settings)) {
                 trainer.flush();
                 Files.createDirectories(to);
-                ModelFolder.save(to, model, tokenizer.endOfText(), trainer.store());
-                if (!Files.exists(to.resolve("tokenizer.json"))) {
+                lesson.save(to, trainer.store());
+                if (!Files.exists(to.resolve("tokenizer.json")) && Files.exists(folder.tokenizer())) {
                     Files.copy(folder.tokenizer(), to.resolve("tokenizer.json"));
                 }
                 return trainer.step();
@@ -180,15 +170,16 @@ public final class TrainingRun {
 
     /// The program of one training step; needs no data.
     public static Program program(RunConfig config, Gpt model) {
-        return Compiler.training(Trainer.spec(RunSetup.task(config, model, null), RunSetup.recipe(config)));
+        return Compiler.training(Trainer.spec(
+                CorpusTrainee.task(config, model, null), config.train().anyRecipe()));
     }
 
     /// How a run would stream with a budget; needs no data.
     public static StreamPlan plan(RunConfig config, Gpt model, Backend backend, MemoryBudget budget) {
-        try (BaseWeights base = RunSetup.base(config)) {
+        try (CorpusTrainee trainee = CorpusTrainee.open(config)) {
             return Streamed.plan(
-                    RunSetup.task(config, model, base),
-                    RunSetup.recipe(config),
+                    CorpusTrainee.task(config, model, trainee.base()),
+                    config.train().anyRecipe(),
                     backend,
                     Streamed.of(RunFolder.of(config).path(), budget, "", warning -> {}));
         }
@@ -196,8 +187,8 @@ public final class TrainingRun {
 
     /// The model of a run. Its weights are called as in its base, if it has one.
     public static Gpt model(RunConfig config, int vocabulary) {
-        try (BaseWeights base = RunSetup.base(config)) {
-            return RunSetup.model(config, vocabulary, base);
+        try (CorpusTrainee trainee = CorpusTrainee.open(config)) {
+            return trainee.model(vocabulary);
         }
     }
 }

@@ -61,7 +61,7 @@ final class SmallRun {
     static final class Watcher implements Callback {
         final List<StepReport> steps = new ArrayList<>();
         final List<Long> checkpoints = new ArrayList<>();
-        final List<Evaluator.Evaluation> evaluations = new ArrayList<>();
+        final List<Evaluation> evaluations = new ArrayList<>();
         final List<String> warnings = new ArrayList<>();
         TrainingRun.Summary summary;
         private final long stopAfter;
@@ -105,7 +105,7 @@ final class SmallRun {
         }
 
         @Override
-        public void onEvaluate(long step, Evaluator.Evaluation evaluation) {
+        public void onEvaluate(long step, Evaluation evaluation) {
             evaluations.add(evaluation);
         }
 

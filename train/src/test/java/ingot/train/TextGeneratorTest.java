@@ -133,8 +133,8 @@ class TextGeneratorTest {
 
     @Test
     void evaluatesItsHeldOutTextAndOthers() throws IOException {
-        Evaluator.Evaluation own = Evaluator.evaluate(run, "", List.of(), Backends.tested(), new SmallRun.Watcher());
-        Evaluator.Evaluation all = Evaluator.evaluate(
+        Evaluation.Text own = Evaluator.evaluate(run, "", List.of(), Backends.tested(), new SmallRun.Watcher());
+        Evaluation.Text all = Evaluator.evaluate(
                 run,
                 folder.resolve("corpus").toString(),
                 List.of("**/*.txt"),

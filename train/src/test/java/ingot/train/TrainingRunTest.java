@@ -50,11 +50,11 @@ class TrainingRunTest {
         assertThat(watcher.steps.getLast().loss())
                 .isLessThan(watcher.steps.getFirst().loss() - 0.2);
         assertThat(watcher.summary.firstStep()).isZero();
-        assertThat(watcher.summary.trainFiles() + watcher.summary.heldOutFiles())
-                .isEqualTo(12);
+        DataSummary.Text data = (DataSummary.Text) watcher.summary.data();
+        assertThat(data.trainFiles() + data.heldOutFiles()).isEqualTo(12);
         assertThat(watcher.warnings).isEmpty();
         assertThat(outcome.evaluation()).isNotNull();
-        assertThat(outcome.evaluation().bitsPerByte()).isBetween(0.1, 8.0);
+        assertThat(((Evaluation.Text) outcome.evaluation()).bitsPerByte()).isBetween(0.1, 8.0);
 
         Path run = folder.resolve("run");
         assertThat(names(run)).contains("config.json", "model.safetensors", "tokenizer.json", "ingot.yaml", "resume");
@@ -229,9 +229,9 @@ class TrainingRunTest {
     void stopsEarlyWhenNothingImproves() {
         Callback.EarlyStopping early = new Callback.EarlyStopping(1);
         assertThat(early.stop()).isFalse();
-        early.onEvaluate(1, new Evaluator.Evaluation(2, 1, 1, 1));
+        early.onEvaluate(1, new Evaluation.Text(2, 1, 1, 1));
         assertThat(early.stop()).isFalse();
-        early.onEvaluate(2, new Evaluator.Evaluation(2.5, 1, 1, 1));
+        early.onEvaluate(2, new Evaluation.Text(2.5, 1, 1, 1));
         assertThat(early.stop()).isTrue();
     }
 

@@ -1,0 +1,92 @@
+package ingot.train;
+
+import ingot.formats.HuggingFace;
+import ingot.ir.IngotException;
+import ingot.nn.Network;
+import ingot.nn.Parameter;
+import ingot.store.BaseWeights;
+import ingot.store.Safetensors;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/// A model that exists and is to be fine-tuned: what it is, where its weights lie, and how it is saved.
+interface BaseModel extends AutoCloseable {
+    /// As its files have it.
+    Network network();
+
+    /// In words, for the screen.
+    String describe();
+
+    /// Where a tokenizer.json is looked for if none is named.
+    Path folder();
+
+    /// Its weights where they lie, under the names in the files.
+    BaseWeights weights();
+
+    /// The names in the files of those parameters that they have.
+    Map<String, String> names(List<Parameter> parameters);
+
+    /// Writes the tuned model in the layout of its origin.
+    ///
+    /// @param labels of its head; empty without one
+    void save(Path to, Network model, List<String> labels, Safetensors.Contents contents);
+
+    @Override
+    void close();
+
+    /// Opens what a configuration names.
+    ///
+    /// @param scratch a folder for what cannot be read where it lies
+    static BaseModel open(FineTuneConfig config, Path scratch, Consumer<String> notice) {
+        Path path = existing(config.model().from());
+        return new FolderModel(HuggingFace.open(path), BaseWeights.open(path));
+    }
+
+    private static Path existing(String name) {
+        Path path = Path.of(name);
+        if (!Files.exists(path)) {
+            throw new IngotException("model.from: no such file or folder: " + name);
+        }
+        return path;
+    }
+
+    /// A Hugging Face folder.
+    record FolderModel(HuggingFace files, BaseWeights weights) implements BaseModel {
+        @Override
+        public Network network() {
+            return files.model();
+        }
+
+        @Override
+        public String describe() {
+            return files.type() + " of " + files.folder();
+        }
+
+        @Override
+        public Path folder() {
+            return files.folder();
+        }
+
+        @Override
+        public Map<String, String> names(List<Parameter> parameters) {
+            Map<String, String> names = new HashMap<>(files.stored(parameters));
+            names.values().removeIf(stored -> !weights.contains(stored));
+            return names;
+        }
+
+        @Override
+        public void save(Path to, Network model, List<String> labels, Safetensors.Contents contents) {
+            files.save(to, model, labels, contents);
+        }
+
+        @Override
+        public void close() {
+            weights.close();
+            files.close();
+        }
+    }
+}
