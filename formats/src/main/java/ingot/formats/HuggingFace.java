@@ -178,6 +178,14 @@ public final class HuggingFace implements AutoCloseable {
         ObjectNode json = config.json().deepCopy();
         if (other instanceof TextEncoder encoder) {
             EncoderConfigs.write(json, type(), encoder.head(), labels);
+        } else if (other instanceof ImageClassifier images) {
+            label(json, labels);
+            if (type().equals("vit")) {
+                json.putArray("architectures").add("ViTForImageClassification");
+            }
+            if (json.has("num_classes")) {
+                json.put("num_classes", images.labels());
+            }
         }
         write(to, json, other, contents);
     }
@@ -205,7 +213,7 @@ public final class HuggingFace implements AutoCloseable {
     }
 
     /// Writes a classifier of images that comes from no folder: ResNet and MobileNetV2 so far.
-    public static void save(Path to, ImageClassifier model, List<String> labels, Safetensors.Contents contents) {
+    public static void saveNew(Path to, ImageClassifier model, List<String> labels, Safetensors.Contents contents) {
         ObjectNode json = NewConfig.of(model);
         label(json, labels);
         write(to, json, model, contents);

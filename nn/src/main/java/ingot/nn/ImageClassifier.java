@@ -21,6 +21,9 @@ public interface ImageClassifier extends Network {
     /// Number of classes; 0 without a head.
     int labels();
 
+    /// The same network with a head for other classes.
+    ImageClassifier withLabels(int labels);
+
     /// True if its training passes draw random bits.
     default boolean drops() {
         return false;

@@ -62,6 +62,11 @@ public record MobileNet(
     }
 
     @Override
+    public MobileNet withLabels(int other) {
+        return new MobileNet(widthFactor, imageSize, channels, other, epsilon, momentum, dropout, deviation);
+    }
+
+    @Override
     public boolean drops() {
         return dropout > 0;
     }

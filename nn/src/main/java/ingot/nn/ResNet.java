@@ -71,6 +71,11 @@ public record ResNet(
     }
 
     @Override
+    public ResNet withLabels(int other) {
+        return new ResNet(imageSize, channels, stem, stride, pool, blocks, other, epsilon, momentum, deviation);
+    }
+
+    @Override
     public Value logits(GraphBuilder b, Value pixels, @Nullable Randomness random, Predicate<String> tracked) {
         Norm norm = (w, name, x) -> w.batchNorm(name, x, epsilon, momentum, tracked);
         Weights w = new Weights(b, "");

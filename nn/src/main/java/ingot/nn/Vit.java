@@ -53,6 +53,11 @@ public final class Vit implements ImageClassifier {
     }
 
     @Override
+    public Vit withLabels(int labels) {
+        return new Vit(config.withLabels(labels));
+    }
+
+    @Override
     public boolean drops() {
         return config.hiddenDropout() > 0 || config.attentionDropout() > 0;
     }

@@ -44,6 +44,26 @@ public record VitConfig(
         }
     }
 
+    /// With a head for so many classes on the first token.
+    VitConfig withLabels(int number) {
+        return new VitConfig(
+                imageSize,
+                patch,
+                channels,
+                width,
+                layers,
+                heads,
+                inner,
+                number,
+                epsilon,
+                activation,
+                bias,
+                false,
+                hiddenDropout,
+                attentionDropout,
+                deviation);
+    }
+
     /// Patches on each side.
     int side() {
         return imageSize / patch;

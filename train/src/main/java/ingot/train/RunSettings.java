@@ -1,9 +1,19 @@
 package ingot.train;
 
+import java.util.List;
 import java.util.SequencedMap;
 
 /// What every run says, whatever it trains.
-public sealed interface RunSettings permits RunConfig, FineTuneConfig {
+public sealed interface RunSettings permits RunConfig, FineTuneConfig, ImageConfig {
+    /// Reads what any kind of run says, as YAML text; each override is `key.path=value` and wins over the text.
+    static RunSettings parse(String yaml, List<String> overrides) {
+        Section root = ConfigText.root(yaml, overrides);
+        if (ImageConfig.is(root)) {
+            return ImageConfig.read(root);
+        }
+        return root.has("task") ? FineTuneConfig.parse(yaml, overrides) : RunConfig.parse(yaml, overrides);
+    }
+
     /// Folder of the run.
     String run();
 

@@ -11,6 +11,7 @@ interface Trainee extends AutoCloseable {
         return switch (settings) {
             case RunConfig config -> CorpusTrainee.open(config);
             case FineTuneConfig config -> TunedTrainee.open(config, callback);
+            case ImageConfig config -> ImageTrainee.open(config);
         };
     }
 
