@@ -4,6 +4,7 @@ import ingot.data.Nearest;
 import ingot.ir.IngotException;
 import ingot.train.FineTuneConfig;
 import ingot.train.RunConfig;
+import ingot.train.RunSettings;
 import java.io.IOException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
@@ -25,9 +26,16 @@ final class ConfigFile {
         return RunConfig.parse(text(find(name)), overrides);
     }
 
-    /// The same for a run that goes on from a model that exists.
-    static FineTuneConfig fineTuning(String name, List<String> overrides) {
-        return FineTuneConfig.parse(text(find(name)), overrides);
+    /// The same for a run that has a `task`: texts or images.
+    static RunSettings fineTuning(String name, List<String> overrides) {
+        RunSettings settings = settings(name, overrides);
+        // a run without a task is refused, with the tasks that there are
+        return settings instanceof RunConfig ? FineTuneConfig.parse(text(find(name)), overrides) : settings;
+    }
+
+    /// The same for any run.
+    static RunSettings settings(String name, List<String> overrides) {
+        return RunSettings.parse(text(find(name)), overrides);
     }
 
     private static Path find(String name) {

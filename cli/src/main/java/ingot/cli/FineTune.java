@@ -5,7 +5,8 @@ import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
 import ingot.train.Evaluation;
-import ingot.train.FineTuneConfig;
+import ingot.train.ImageConfig;
+import ingot.train.RunSettings;
 import ingot.train.TrainingRun;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -64,13 +65,26 @@ final class FineTune implements Callable<Integer> {
     /// How a run that was stopped ends the command.
     private int status;
 
+    /// The command that was given.
+    private String verb = "fine-tune";
+
     FineTune(Screen screen) {
         this.screen = screen;
     }
 
+    /// What `ingot train` does with a configuration that has a `task`.
+    static int train(Screen screen, String file, List<String> overrides, MemoryOption memory) {
+        FineTune command = new FineTune(screen);
+        command.verb = "train";
+        command.file = file;
+        command.overrides = overrides;
+        command.memory = memory;
+        return command.call();
+    }
+
     @Override
     public Integer call() {
-        FineTuneConfig config = ConfigFile.fineTuning(file, memory.with(overrides));
+        RunSettings config = ConfigFile.fineTuning(file, memory.with(overrides));
         try (TilePool pool = new TilePool(Threads.of(config.threads()))) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
             Evaluation tuned = train(config, backend);
@@ -98,7 +112,7 @@ final class FineTune implements Callable<Integer> {
     }
 
     /// Trains to the end; null if it was stopped before, and then `status` says how.
-    private @Nullable Evaluation train(FineTuneConfig config, Backend backend) {
+    private @Nullable Evaluation train(RunSettings config, Backend backend) {
         TrainingScreen progress = new TrainingScreen(screen, config, System::nanoTime);
         try (Interrupt interrupt = Interrupt.on(progress::interrupt)) {
             TrainingRun.Outcome outcome =
@@ -128,19 +142,20 @@ final class FineTune implements Callable<Integer> {
         }
     }
 
-    private void next(FineTuneConfig config) {
+    private void next(RunSettings config) {
         String ingot = Shell.ingot();
         String run = Shell.quote(config.run());
         screen.line("");
         screen.line("What now?");
-        screen.line("  predict     " + ingot + " predict " + run + " FILE …    or --text \"…\"");
+        screen.line("  predict     " + ingot + " predict " + run + " "
+                + (config instanceof ImageConfig ? "image.png" : "FILE …    or --text \"…\""));
         screen.line("  look        tensorboard --logdir " + run + "    or " + config.run() + "/metrics.jsonl");
         screen.line("  resume      a run that was stopped continues with the command that began it:");
         screen.line("              " + again());
     }
 
     private String again() {
-        List<String> words = new ArrayList<>(List.of(Shell.ingot(), "fine-tune", Shell.quote(file)));
+        List<String> words = new ArrayList<>(List.of(Shell.ingot(), verb, Shell.quote(file)));
         words.addAll(memory.words());
         overrides.forEach(word -> words.add(Shell.quote(word)));
         if (compare) {

@@ -30,6 +30,8 @@ import picocli.CommandLine.Parameters;
             "Reads the corpus (a file, a folder, a Maven artifact or an npm package), trains",
             "a byte-pair tokenizer and a GPT, and measures it on text that it has not seen;",
             "or goes on from a model that exists (model.base, tokenizer.file).",
+            "A configuration with a task, such as image-classification, is one of",
+            "`ingot fine-tune`; both commands run it.",
             "The run folder is a Hugging Face GPT-2 checkpoint (config.json,",
             "model.safetensors, tokenizer.json) beside metrics.jsonl, TensorBoard event",
             "files and the state from which the same command continues: after Ctrl-C, after",
@@ -75,7 +77,9 @@ final class Train implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        RunConfig config = ConfigFile.read(file, memory.with(overrides));
+        if (!(ConfigFile.settings(file, memory.with(overrides)) instanceof RunConfig config)) {
+            return FineTune.train(screen, file, overrides, memory);
+        }
         TrainingScreen progress = new TrainingScreen(screen, config, System::nanoTime);
         try (TilePool pool = new TilePool(Threads.of(config.threads()));
                 Interrupt interrupt = Interrupt.on(progress::interrupt)) {

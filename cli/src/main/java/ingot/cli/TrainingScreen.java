@@ -3,7 +3,7 @@ package ingot.cli;
 import ingot.train.Callback;
 import ingot.train.DataSummary;
 import ingot.train.Evaluation;
-import ingot.train.FineTuneConfig;
+import ingot.train.ImageConfig;
 import ingot.train.RunConfig;
 import ingot.train.RunSettings;
 import ingot.train.StreamPlan;
@@ -53,7 +53,7 @@ final class TrainingScreen implements Callback {
         RunConfig.TrainConfig train = config.train();
         screen.line("");
         item("run", run.folder() + (run.firstStep() == 0 ? "" : ", continued after step " + run.firstStep()));
-        item("task", config instanceof FineTuneConfig tuned ? Words.of(tuned.task()) : "language model from scratch");
+        item("task", Words.of(config));
         data(run.data());
         item(
                 "model",
@@ -165,23 +165,28 @@ final class TrainingScreen implements Callback {
 
     @Override
     public void onStep(StepReport report) {
-        screen.live(step(report, screen.terminal()));
+        screen.live(step(report, screen.terminal(), unit()));
         if (report.step() == report.steps()) {
             screen.end(true);
             training = false;
         }
     }
 
-    static String step(StepReport report, boolean withBar) {
+    private String unit() {
+        return config instanceof ImageConfig ? "images" : "tokens";
+    }
+
+    static String step(StepReport report, boolean withBar, String unit) {
         int digits = Long.toString(report.steps()).length();
         return String.format(
                 Locale.ROOT,
-                "step %" + digits + "d/%d %s loss %6.3f  %,7.0f tokens/s  %5s GFLOP/s  %s  %s%s",
+                "step %" + digits + "d/%d %s loss %6.3f  %,7.0f %s/s  %5s GFLOP/s  %s  %s%s",
                 report.step(),
                 report.steps(),
                 withBar ? Phases.bar(report.step(), report.steps()) : "",
                 report.loss(),
                 report.tokensPerSecond(),
+                unit,
                 Quantity.digits(report.gflops()),
                 Quantity.bytes(report.memoryBytes()),
                 stalls(report),

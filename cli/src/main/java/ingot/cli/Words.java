@@ -3,6 +3,9 @@ package ingot.cli;
 import ingot.train.Confusion;
 import ingot.train.Evaluation;
 import ingot.train.FineTuneConfig;
+import ingot.train.ImageConfig;
+import ingot.train.RunConfig;
+import ingot.train.RunSettings;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -13,6 +16,15 @@ final class Words {
 
     static String of(FineTuneConfig.Goal goal) {
         return goal.name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    }
+
+    /// What a run teaches.
+    static String of(RunSettings settings) {
+        return switch (settings) {
+            case FineTuneConfig tuned -> of(tuned.task());
+            case ImageConfig _ -> "image classification";
+            case RunConfig _ -> "language model from scratch";
+        };
     }
 
     static String of(Evaluation evaluation) {

@@ -84,7 +84,7 @@ class TrainingScreenTest {
 
     @Test
     void theLineFitsAnEightyColumnTerminalOrIsCutByIt() {
-        assertThat(TrainingScreen.step(report(7), true)).startsWith("step  7/40 ━━━───");
+        assertThat(TrainingScreen.step(report(7), true, "tokens")).startsWith("step  7/40 ━━━───");
     }
 
     @Test

@@ -15,12 +15,7 @@ import tools.jackson.databind.node.ObjectNode;
 /// @param threads threads of the backend; 0 means one per core. Never changes a bit.
 /// @param memory what the process may use, such as `1GiB`; empty: all in memory if it fits. Never changes a bit.
 public record ImageConfig(
-        String run,
-        int threads,
-        String memory,
-        ModelConfig model,
-        ImagesConfig data,
-        RunConfig.TrainConfig train)
+        String run, int threads, String memory, ModelConfig model, ImagesConfig data, RunConfig.TrainConfig train)
         implements RunSettings {
     /// The value of `task`.
     static final String TASK = "image-classification";
@@ -92,8 +87,10 @@ public record ImageConfig(
             labels = List.copyOf(labels);
             mean = List.copyOf(mean);
             deviation = List.copyOf(deviation);
-            require(!source.isBlank(), "data.source expected a folder with a folder per class, or an IDX file of images,"
-                    + " got nothing");
+            require(
+                    !source.isBlank(),
+                    "data.source expected a folder with a folder per class, or an IDX file of images,"
+                            + " got nothing");
             require(heldOut > 0 && heldOut < 1, "data.held-out expected between 0 and 1, got " + heldOut);
             require(mean.isEmpty() == deviation.isEmpty(), "data.mean and data.deviation are given both or not at all");
             require(shift >= 0, "data.shift expected at least 0, got " + shift);

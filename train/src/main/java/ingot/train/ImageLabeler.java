@@ -57,7 +57,8 @@ public final class ImageLabeler implements AutoCloseable {
         HuggingFace files = HuggingFace.open(folder);
         try {
             if (files.imageClassifier().labels() == 0) {
-                throw new IngotException("model: " + folder + " has no head, so it knows no classes; fine-tune it first");
+                throw new IngotException(
+                        "model: " + folder + " has no head, so it knows no classes; fine-tune it first");
             }
             return new ImageLabeler(files, backend);
         } catch (RuntimeException e) {

@@ -2,6 +2,9 @@ package ingot.train;
 
 import ingot.data.Batches;
 import ingot.data.ImageSet;
+import ingot.ir.Op;
+import ingot.ir.Shape;
+import ingot.ir.Value;
 import ingot.nn.ImageClassifier;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
@@ -90,6 +93,27 @@ final class ImageLesson implements Lesson {
     @Override
     public DataSummary summary() {
         return summary;
+    }
+
+    /// Of products and convolutions, with their gradients.
+    @Override
+    public double flops() {
+        double products = 0;
+        for (Value value : model.logitsGraph(1).values()) {
+            long terms = switch (value.op()) {
+                case Op.Dot dot ->
+                    dot.contractA().stream()
+                            .mapToLong(axis -> dot.a().shape().dim(axis))
+                            .reduce(1, (a, b) -> a * b);
+                case Op.Convolution convolution -> {
+                    Shape kernel = convolution.kernel().shape();
+                    yield kernel.elements() / kernel.dim(0);
+                }
+                default -> 0;
+            };
+            products += (double) terms * value.shape().elements();
+        }
+        return 6 * products;
     }
 
     @Override

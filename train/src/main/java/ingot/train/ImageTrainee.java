@@ -47,8 +47,8 @@ final class ImageTrainee implements Trainee {
         if (folder.toAbsolutePath()
                 .normalize()
                 .equals(Path.of(config.run()).toAbsolutePath().normalize())) {
-            throw new IngotException("configuration: model.from " + from + " is the run folder, where the run writes its"
-                    + " own model; choose another with run=…");
+            throw new IngotException("configuration: model.from " + from
+                    + " is the run folder, where the run writes its" + " own model; choose another with run=…");
         }
         HuggingFace files = HuggingFace.open(folder);
         try {
@@ -152,8 +152,7 @@ final class ImageTrainee implements Trainee {
         ImageConfig.ModelConfig m = config.model();
         return switch (m.type()) {
             case RESNET -> ResNet.small(m.size(), m.channels(), m.stem(), m.blocks(), labels);
-            case MOBILENET_V2 ->
-                new MobileNet(m.width(), m.size(), m.channels(), labels, 1e-5, 0.1, m.dropout(), 0.01);
+            case MOBILENET_V2 -> new MobileNet(m.width(), m.size(), m.channels(), labels, 1e-5, 0.1, m.dropout(), 0.01);
         };
     }
 

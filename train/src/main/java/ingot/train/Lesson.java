@@ -1,5 +1,6 @@
 package ingot.train;
 
+import ingot.nn.Parameter;
 import ingot.store.WeightStore;
 import java.nio.file.Path;
 import java.util.Map;
@@ -22,6 +23,17 @@ interface Lesson extends AutoCloseable {
 
     /// Measures the model on the data held out.
     Evaluation evaluate(Inference inference, Callback callback);
+
+    /// Floating-point operations for a token (or an image) of a training step; where each weight is used once for
+    /// each: two forward, two for the gradient of what it was multiplied with, two for its own.
+    default double flops() {
+        double all = 0;
+        for (Parameter parameter : task().parameters()) {
+            boolean frozen = task().start().frozen().contains(parameter.name());
+            all += (frozen ? 4.0 : 6.0) * parameter.type().shape().elements();
+        }
+        return all;
+    }
 
     /// Writes the model with its weights from a store, in which nothing may be pending, and all that belongs to it.
     void save(Path folder, WeightStore store);

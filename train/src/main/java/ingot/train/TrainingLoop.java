@@ -17,6 +17,7 @@ final class TrainingLoop {
     private final Callback callback;
     private final long parameters;
     private final long trained;
+    private final double flops;
     private final long steps;
     private final boolean streams;
     private final Pace pace = new Pace();
@@ -33,6 +34,7 @@ final class TrainingLoop {
         this.callback = callback;
         parameters = count(run.task().parameters());
         trained = count(run.task().trained());
+        flops = run.lesson().flops();
         steps = run.steps();
         streams = trainer.streamPlan() != null;
     }
@@ -100,7 +102,7 @@ final class TrainingLoop {
         StreamReport stream = streams ? trainer.streamReport().minus(before) : null;
         long done = trainer.step();
         double rate = pace.perSecond();
-        double gflops = (4.0 * parameters + 2.0 * trained) * rate / 1e9;
+        double gflops = flops * rate / 1e9;
         if (due(config.train().logEvery(), done) || done == steps) {
             Map<String, Double> values = new LinkedHashMap<>();
             values.put("loss", loss);

@@ -21,11 +21,11 @@ import org.junit.jupiter.api.io.TempDir;
 /// Runs over folders of images: from scratch and on from a model, stopped, streamed, and asked afterwards.
 class ImageRunTest {
     private static final String SCRATCH = """
-            task: image-classification
-            model: {size: 8, channels: 1, stem: 4}
-            data: {shift: 1, held-out: 0.25}
-            train: {epochs: 12, batch: 12, learning-rate: 0.02, checkpoint-every: 5, shard: 12}
-            """;
+        task: image-classification
+        model: {size: 8, channels: 1, stem: 4}
+        data: {shift: 1, held-out: 0.25}
+        train: {epochs: 12, batch: 12, learning-rate: 0.02, checkpoint-every: 5, shard: 12}
+        """;
 
     @TempDir
     Path folder;
@@ -40,7 +40,11 @@ class ImageRunTest {
             String side = i % 2 == 0 ? "left" : "right";
             int size = i % 3 == 0 ? 16 : 8;
             ByteBuffer file = ByteBuffer.allocate(54 + 3 * size * size).order(ByteOrder.LITTLE_ENDIAN);
-            file.put((byte) 'B').put((byte) 'M').putInt(file.capacity()).putInt(0).putInt(54);
+            file.put((byte) 'B')
+                    .put((byte) 'M')
+                    .putInt(file.capacity())
+                    .putInt(0)
+                    .putInt(54);
             file.putInt(40).putInt(size).putInt(size).putShort((short) 1).putShort((short) 24);
             file.position(54);
             for (int pixel = 0; pixel < size * size; pixel++) {
@@ -91,11 +95,15 @@ class ImageRunTest {
         assertThat(found.confusion().accuracy()).isGreaterThan(0.9);
         assertThat(ImageLabeler.fits(folder.resolve("run"))).isTrue();
         try (ImageLabeler labeler = ImageLabeler.open(folder.resolve("run"), backend)) {
-            assertThat(labeler.guess(folder.resolve("sides/left/0.bmp")).getFirst().label())
+            assertThat(labeler.guess(folder.resolve("sides/left/0.bmp"))
+                            .getFirst()
+                            .label())
                     .isEqualTo("left");
             List<ImageLabeler.Guess> right = labeler.guess(folder.resolve("sides/right/1.bmp"));
             assertThat(right.getFirst().label()).isEqualTo("right");
-            assertThat(right.stream().mapToDouble(ImageLabeler.Guess::probability).sum())
+            assertThat(right.stream()
+                            .mapToDouble(ImageLabeler.Guess::probability)
+                            .sum())
                     .isCloseTo(1, org.assertj.core.api.Assertions.within(1e-6));
         }
     }
