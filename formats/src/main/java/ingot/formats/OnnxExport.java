@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /// A graph of primitives as ONNX nodes, so that importing them again gives the same bits.
 ///
@@ -27,16 +28,19 @@ final class OnnxExport {
 
     private final OnnxFields out = new OnnxFields();
     private final Graph graph;
+    private final OnnxSymbols symbols;
+    private final OnnxNodes nodes;
     private final TreeSet<String> refused = new TreeSet<>();
-    private int names;
 
-    private OnnxExport(Graph graph) {
+    private OnnxExport(Graph graph, OnnxSymbols symbols) {
         this.graph = graph;
+        this.symbols = symbols;
+        this.nodes = new OnnxNodes(out, graph, symbols);
     }
 
     /// The fields of a GraphProto but for its initializers.
-    static OnnxFields nodes(Graph graph) {
-        return new OnnxExport(graph).build();
+    static OnnxFields nodes(Graph graph, OnnxSymbols symbols) {
+        return new OnnxExport(graph, symbols).build();
     }
 
     /// Functions that the nodes call.
@@ -66,7 +70,7 @@ final class OnnxExport {
         }
         body(graph, named, true);
         graph.outputs().forEach((name, value) -> {
-            node("Identity", "", List.of(named.get(value)), List.of(name), List.of());
+            nodes.node("Identity", "", List.of(named.get(value)), List.of(name), List.of());
             out.message(12, port(name, value.type()));
         });
         if (!refused.isEmpty()) {
@@ -75,10 +79,15 @@ final class OnnxExport {
         return out.text(2, graph.name());
     }
 
-    private static OnnxFields port(String name, Type type) {
+    private OnnxFields port(String name, Type type) {
         OnnxFields shape = new OnnxFields();
         for (int dim : type.shape().dims()) {
-            shape.message(1, new OnnxFields().integer(1, dim));
+            OnnxFields size = new OnnxFields();
+            shape.message(
+                    1,
+                    symbols.isOpen(dim)
+                            ? size.text(2, symbols.product(dim).toString())
+                            : size.integer(1, dim));
         }
         OnnxFields tensor =
                 new OnnxFields().integer(1, OnnxType.of(type.dtype()).id()).message(2, shape);
@@ -87,21 +96,29 @@ final class OnnxExport {
 
     /// Writes the ops of a graph whose inputs, and weights, have names already.
     private void body(Graph inner, Map<Value, String> named, boolean outer) {
-        boolean[] used = used(inner);
+        Map<Value, Value> softmax = OnnxSoftmax.in(inner);
+        boolean[] used = used(inner, softmax);
         for (Value value : inner.values()) {
             if (used[value.id()] && !named.containsKey(value)) {
                 String scope = outer ? inner.scope(value) : "";
-                op(inner, value, named, scope);
+                Value scores = softmax.get(value);
+                if (scores == null) {
+                    op(inner, value, named, scope);
+                } else {
+                    named.put(value, nodes.one("Softmax", List.of(named.get(scores)), scope, OnnxNodes.integer("axis", -1)));
+                }
             }
         }
     }
 
-    private static boolean[] used(Graph inner) {
+    private static boolean[] used(Graph inner, Map<Value, Value> softmax) {
         boolean[] used = new boolean[inner.values().size()];
         inner.outputs().values().forEach(value -> used[value.id()] = true);
         for (Value value : inner.values().reversed()) {
             if (used[value.id()]) {
-                value.op().operands().forEach(operand -> used[operand.id()] = true);
+                Value scores = softmax.get(value);
+                (scores == null ? value.op().operands() : List.of(scores))
+                        .forEach(operand -> used[operand.id()] = true);
             }
         }
         return used;
@@ -110,42 +127,42 @@ final class OnnxExport {
     private void op(Graph inner, Value value, Map<Value, String> named, String scope) {
         List<String> in = value.op().operands().stream().map(named::get).toList();
         String name = switch (value.op()) {
-            case Op.Constant x -> constant(x.data());
+            case Op.Constant x -> nodes.constant(x.data());
             case Op.Iota x -> iota(x);
-            case Op.Unary x -> one(unary(x), in, scope);
+            case Op.Unary x -> nodes.one(unary(x), in, scope);
             case Op.Binary x -> binary(x, in, scope);
             case Op.Fma _ -> {
-                String y = fresh();
-                node("Fma", DOMAIN, in, List.of(y), List.of(), scope);
+                String y = nodes.fresh();
+                nodes.node("Fma", DOMAIN, in, List.of(y), List.of(), scope);
                 yield y;
             }
             case Op.Compare x -> compare(x.kind(), in, scope);
-            case Op.Select _ -> one("Where", in, scope);
+            case Op.Select _ -> nodes.one("Where", in, scope);
             case Op.Convert x -> cast(in.getFirst(), x.to(), scope);
             case Op.Broadcast x -> broadcast(x, in.getFirst(), scope);
-            case Op.Reshape x -> reshape(in.getFirst(), x.shape(), scope);
+            case Op.Reshape x -> reshape(in.getFirst(), x.x().shape(), x.shape(), scope);
             case Op.Transpose x -> transpose(in.getFirst(), x.permutation(), scope);
-            case Op.Slice x -> slice(in.getFirst(), longs(x.starts()), longs(x.limits()), longs(x.strides()), scope);
+            case Op.Slice x -> slice(x, in.getFirst(), scope);
             case Op.Pad x
             when x.interior().stream().allMatch(i -> i == 0) -> {
                 List<Integer> pads = new ArrayList<>(x.low());
                 pads.addAll(x.high());
-                yield one("Pad", List.of(in.get(0), numbers(longs(pads)), in.get(1)), scope);
+                yield nodes.one("Pad", List.of(in.get(0), nodes.numbers(OnnxNodes.longs(pads)), in.get(1)), scope);
             }
-            case Op.Concatenate x -> one("Concat", in, scope, integer("axis", x.axis()));
+            case Op.Concatenate x -> nodes.one("Concat", in, scope, OnnxNodes.integer("axis", x.axis()));
             case Op.Reverse x -> reverse(x, in.getFirst(), scope);
-            case Op.Gather x -> one("Gather", in, scope, integer("axis", x.axis()));
-            case Op.TakeAlong x -> one("GatherElements", in, scope, integer("axis", x.axis()));
+            case Op.Gather x -> nodes.one("Gather", in, scope, OnnxNodes.integer("axis", x.axis()));
+            case Op.TakeAlong x -> nodes.one("GatherElements", in, scope, OnnxNodes.integer("axis", x.axis()));
             case Op.ArgSort x -> sort(x, in.getFirst(), scope);
             case Op.Reduce x when x.segments() == 1 -> reduce(x, in.getFirst(), scope);
             case Op.Cumulative x
             when x.kind() == Op.ReduceKind.SUM ->
-                one(
+                nodes.one(
                         "CumSum",
-                        List.of(in.getFirst(), numbers(new long[] {x.axis()})),
+                        List.of(in.getFirst(), nodes.numbers(new long[] {x.axis()})),
                         scope,
-                        integer("reverse", x.reverse() ? 1 : 0));
-            case Op.Dot x when x.segments() == 1 -> dot(x, in, scope);
+                        OnnxNodes.integer("reverse", x.reverse() ? 1 : 0));
+            case Op.Dot x when x.segments() == 1 && x.start() == null -> dot(x, in, scope);
             case Op.Convolution x when isPlain(x) -> convolution(x, in, scope);
             case Op.ReduceWindow x when isPooling(x) -> pool(x, in.getFirst(), scope);
             case Op.Composite x -> composite(inner, value, x, named, in, scope);
@@ -159,103 +176,37 @@ final class OnnxExport {
         return "";
     }
 
-    // ---- nodes
-
-    private String fresh() {
-        return NAMES + names++;
-    }
-
-    private String one(String operator, List<String> inputs, String scope, OnnxFields... attributes) {
-        String output = fresh();
-        node(operator, "", inputs, List.of(output), List.of(attributes), scope);
-        return output;
-    }
-
-    private void node(
-            String operator, String domain, List<String> inputs, List<String> outputs, List<OnnxFields> attributes) {
-        node(operator, domain, inputs, outputs, attributes, "");
-    }
-
-    private void node(
-            String operator,
-            String domain,
-            List<String> inputs,
-            List<String> outputs,
-            List<OnnxFields> attributes,
-            String scope) {
-        OnnxFields node = new OnnxFields();
-        inputs.forEach(input -> node.text(1, input));
-        outputs.forEach(output -> node.text(2, output));
-        node.text(3, (scope.isEmpty() ? "" : scope + "/") + operator + "/" + names++)
-                .text(4, operator);
-        attributes.forEach(attribute -> node.message(5, attribute));
-        if (!domain.isEmpty()) {
-            node.text(7, domain);
-        }
-        out.message(1, node);
-    }
-
-    private static OnnxFields integer(String name, long value) {
-        return new OnnxFields().text(1, name).integer(3, value).integer(20, 2);
-    }
-
-    private static OnnxFields number(String name, double value) {
-        return new OnnxFields().text(1, name).floating(2, (float) value).integer(20, 1);
-    }
-
-    private static OnnxFields text(String name, String value) {
-        return new OnnxFields().text(1, name).text(4, value).integer(20, 3);
-    }
-
-    private static OnnxFields integers(String name, List<Integer> values) {
-        OnnxFields attribute = new OnnxFields().text(1, name);
-        values.forEach(value -> attribute.integer(8, value));
-        return attribute.integer(20, 7);
-    }
-
-    private String constant(Tensor value) {
-        OnnxFields tensor = new OnnxFields();
-        for (int dim : value.shape().dims()) {
-            tensor.integer(1, dim);
-        }
-        tensor.integer(2, OnnxType.of(value.type().dtype()).id()).bytes(9, value.data());
-        OnnxFields attribute =
-                new OnnxFields().text(1, "value").message(5, tensor).integer(20, 4);
-        String output = fresh();
-        node("Constant", "", List.of(), List.of(output), List.of(attribute));
-        return output;
-    }
-
-    private String numbers(long[] values) {
-        Tensor tensor = Tensor.zeros(new Type(DType.I64, Shape.of(values.length)));
-        for (int i = 0; i < values.length; i++) {
-            tensor.setLong(i, values[i]);
-        }
-        return constant(tensor);
-    }
-
-    private static long[] longs(List<Integer> values) {
-        return values.stream().mapToLong(Integer::longValue).toArray();
-    }
-
-    private static long[] longs(Shape shape) {
-        return IntStream.of(shape.dims()).asLongStream().toArray();
-    }
-
     // ---- ops
 
     /// A line of numbers, turned to its axis and repeated.
     private String iota(Op.Iota x) {
         int n = x.type().shape().dim(x.axis());
-        Tensor line = Tensor.zeros(new Type(x.type().dtype(), Shape.of(n)));
-        for (int i = 0; i < n; i++) {
-            line.setLong(i, i);
-        }
         int[] dims = new int[x.type().shape().rank()];
         java.util.Arrays.fill(dims, 1);
         dims[x.axis()] = n;
-        String turned = reshape(constant(line), Shape.of(dims), "");
-        return one("Expand", List.of(turned, numbers(longs(x.type().shape()))), "");
+        String line = symbols.isOpen(n) ? range(n, x.type().dtype()) : line(n, x.type().dtype());
+        String turned = reshape(line, Shape.of(n), Shape.of(dims), "");
+        return x.type().shape().equals(Shape.of(dims))
+                ? turned
+                : nodes.one("Expand", List.of(turned, nodes.numbers(OnnxNodes.longs(x.type().shape()))), "");
+    }
+
+    private String line(int n, DType dtype) {
+        Tensor line = Tensor.zeros(new Type(dtype, Shape.of(n)));
+        for (int i = 0; i < n; i++) {
+            line.setLong(i, i);
+        }
+        return nodes.constant(line);
+    }
+
+    /// 0, 1, … as many as an open size says.
+    private String range(long n, DType dtype) {
+        String end = nodes.one("Squeeze", List.of(nodes.size(n), nodes.constants(new long[] {0})), "");
+        Tensor zero = Tensor.zeros(new Type(DType.I64, Shape.SCALAR));
+        Tensor step = Tensor.zeros(new Type(DType.I64, Shape.SCALAR));
+        step.setLong(0, 1);
+        String line = nodes.one("Range", List.of(nodes.constant(zero), end, nodes.constant(step)), "");
+        return dtype == DType.I64 ? line : cast(line, dtype, "");
     }
 
     private static String unary(Op.Unary x) {
@@ -280,43 +231,68 @@ final class OnnxExport {
     private String binary(Op.Binary x, List<String> in, String scope) {
         String bits = x.a().dtype() == DType.BOOL ? "" : "Bitwise";
         return switch (x.kind()) {
-            case ADD -> one("Add", in, scope);
-            case SUBTRACT -> one("Sub", in, scope);
-            case MULTIPLY -> one("Mul", in, scope);
-            case DIVIDE -> one("Div", in, scope);
-            case REMAINDER -> one("Mod", in, scope, integer("fmod", 1));
-            case MIN -> one("Min", in, scope);
-            case MAX -> one("Max", in, scope);
-            case POWER -> one("Pow", in, scope);
-            case AND -> one(bits + "And", in, scope);
-            case OR -> one(bits + "Or", in, scope);
-            case XOR -> one(bits + "Xor", in, scope);
+            case ADD -> nodes.one("Add", in, scope);
+            case SUBTRACT -> nodes.one("Sub", in, scope);
+            case MULTIPLY -> nodes.one("Mul", in, scope);
+            case DIVIDE -> nodes.one("Div", in, scope);
+            case REMAINDER -> nodes.one("Mod", in, scope, OnnxNodes.integer("fmod", 1));
+            case MIN -> nodes.one("Min", in, scope);
+            case MAX -> nodes.one("Max", in, scope);
+            case POWER -> nodes.one("Pow", in, scope);
+            case AND -> nodes.one(bits + "And", in, scope);
+            case OR -> nodes.one(bits + "Or", in, scope);
+            case XOR -> nodes.one(bits + "Xor", in, scope);
             case SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_UNSIGNED -> refuse(x, scope);
         };
     }
 
     private String compare(Op.CompareKind kind, List<String> in, String scope) {
         return switch (kind) {
-            case EQUAL -> one("Equal", in, scope);
-            case NOT_EQUAL -> one("Not", List.of(one("Equal", in, scope)), scope);
-            case LESS -> one("Less", in, scope);
-            case LESS_EQUAL -> one("LessOrEqual", in, scope);
-            case GREATER -> one("Greater", in, scope);
-            case GREATER_EQUAL -> one("GreaterOrEqual", in, scope);
+            case EQUAL -> nodes.one("Equal", in, scope);
+            case NOT_EQUAL -> nodes.one("Not", List.of(nodes.one("Equal", in, scope)), scope);
+            case LESS -> nodes.one("Less", in, scope);
+            case LESS_EQUAL -> nodes.one("LessOrEqual", in, scope);
+            case GREATER -> nodes.one("Greater", in, scope);
+            case GREATER_EQUAL -> nodes.one("GreaterOrEqual", in, scope);
         };
     }
 
     private String cast(String x, DType to, String scope) {
-        return one("Cast", List.of(x), scope, integer("to", OnnxType.of(to).id()));
+        return nodes.one("Cast", List.of(x), scope, OnnxNodes.integer("to", OnnxType.of(to).id()));
     }
 
-    private String reshape(String x, Shape shape, String scope) {
-        return one("Reshape", List.of(x, numbers(longs(shape))), scope, integer("allowzero", 1));
+    /// Open sizes are taken from the operand (0), follow from the others (−1, once), or are computed.
+    private String reshape(String x, Shape from, Shape to, String scope) {
+        if (from.equals(to)) {
+            return x;
+        }
+        long[] target = OnnxNodes.longs(to);
+        boolean open = false;
+        boolean inferred = false;
+        boolean settled = true;
+        for (int i = 0; i < target.length; i++) {
+            if (to.dim(i) == 0) {
+                settled = false; // a size that is 0, not one that is taken
+            } else if (symbols.isOpen(to.dim(i))) {
+                open = true;
+                if (i < from.rank() && from.dim(i) == to.dim(i)) {
+                    target[i] = 0;
+                } else if (!inferred) {
+                    inferred = true;
+                    target[i] = -1;
+                } else {
+                    settled = false;
+                }
+            }
+        }
+        return open && settled
+                ? nodes.one("Reshape", List.of(x, nodes.constants(target)), scope)
+                : nodes.one("Reshape", List.of(x, nodes.numbers(OnnxNodes.longs(to))), scope, OnnxNodes.integer("allowzero", 1));
     }
 
     private String transpose(String x, List<Integer> order, String scope) {
         boolean same = IntStream.range(0, order.size()).allMatch(i -> order.get(i) == i);
-        return same ? x : one("Transpose", List.of(x), scope, integers("perm", order));
+        return same ? x : nodes.one("Transpose", List.of(x), scope, OnnxNodes.integers("perm", order));
     }
 
     private String broadcast(Op.Broadcast x, String in, String scope) {
@@ -327,13 +303,33 @@ final class OnnxExport {
             dims[x.axes().get(i)] = x.x().shape().dim(i);
         }
         Shape aligned = Shape.of(dims);
-        String turned = aligned.equals(x.x().shape()) ? in : reshape(in, aligned, scope);
-        return aligned.equals(x.shape()) ? turned : one("Expand", List.of(turned, numbers(longs(x.shape()))), scope);
+        String turned = reshape(in, x.x().shape(), aligned, scope);
+        return aligned.equals(x.shape()) ? turned : nodes.one("Expand", List.of(turned, nodes.numbers(OnnxNodes.longs(x.shape()))), scope);
     }
 
-    private String slice(String x, long[] starts, long[] ends, long[] steps, String scope) {
-        long[] axes = IntStream.range(0, starts.length).asLongStream().toArray();
-        return one("Slice", List.of(x, numbers(starts), numbers(ends), numbers(axes), numbers(steps)), scope);
+    private String slice(Op.Slice x, String in, String scope) {
+        Shape shape = x.x().shape();
+        long[] axes = IntStream.range(0, shape.rank())
+                .filter(i -> x.starts().get(i) != 0
+                        || x.limits().get(i) != shape.dim(i)
+                        || x.strides().get(i) != 1)
+                .asLongStream()
+                .toArray();
+        return axes.length == 0
+                ? in
+                : nodes.one(
+                        "Slice",
+                        List.of(
+                                in,
+                                nodes.numbers(pick(x.starts(), axes)),
+                                nodes.numbers(pick(x.limits(), axes)),
+                                nodes.constants(axes),
+                                nodes.constants(pick(x.strides(), axes))),
+                        scope);
+    }
+
+    private static long[] pick(List<Integer> values, long[] axes) {
+        return LongStream.of(axes).map(axis -> values.get((int) axis)).toArray();
     }
 
     private String reverse(Op.Reverse x, String in, String scope) {
@@ -344,19 +340,19 @@ final class OnnxExport {
         java.util.Arrays.fill(starts, -1);
         java.util.Arrays.fill(ends, Long.MIN_VALUE);
         java.util.Arrays.fill(steps, -1);
-        return one(
-                "Slice", List.of(in, numbers(starts), numbers(ends), numbers(longs(x.axes())), numbers(steps)), scope);
+        return nodes.one(
+                "Slice", List.of(in, nodes.numbers(starts), nodes.numbers(ends), nodes.numbers(OnnxNodes.longs(x.axes())), nodes.numbers(steps)), scope);
     }
 
     private String sort(Op.ArgSort x, String in, String scope) {
-        String values = fresh();
-        String order = fresh();
-        node(
+        String values = nodes.fresh();
+        String order = nodes.fresh();
+        nodes.node(
                 "TopK",
                 "",
-                List.of(in, numbers(new long[] {x.x().shape().dim(x.axis())})),
+                List.of(in, nodes.numbers(new long[] {x.x().shape().dim(x.axis())})),
                 List.of(values, order),
-                List.of(integer("axis", x.axis()), integer("largest", x.descending() ? 1 : 0)),
+                List.of(OnnxNodes.integer("axis", x.axis()), OnnxNodes.integer("largest", x.descending() ? 1 : 0)),
                 scope);
         return cast(order, DType.I32, scope);
     }
@@ -370,7 +366,7 @@ final class OnnxExport {
             case MAX, OR -> "ReduceMax";
         };
         String from = logical ? cast(in, DType.I32, scope) : in;
-        String y = one(operator, List.of(from, numbers(longs(x.axes()))), scope, integer("keepdims", 0));
+        String y = nodes.one(operator, List.of(from, nodes.numbers(OnnxNodes.longs(x.axes()))), scope, OnnxNodes.integer("keepdims", 0));
         return logical ? cast(y, DType.BOOL, scope) : y;
     }
 
@@ -378,6 +374,13 @@ final class OnnxExport {
     private String dot(Op.Dot x, List<String> in, String scope) {
         Shape a = x.a().shape();
         Shape b = x.b().shape();
+        if (x.batchA().isEmpty()
+                && b.rank() == 2
+                && a.rank() > 1
+                && x.contractA().equals(List.of(a.rank() - 1))) { // [..., k] × [k, n]: no reshape
+            String right = x.contractB().equals(List.of(0)) ? in.get(1) : transpose(in.get(1), List.of(1, 0), scope);
+            return nodes.one("MatMul", List.of(in.get(0), right), scope);
+        }
         List<Integer> freeA = others(a.rank(), x.batchA(), x.contractA());
         List<Integer> freeB = others(b.rank(), x.batchB(), x.contractB());
         int[] batch = dims(a, x.batchA());
@@ -386,12 +389,15 @@ final class OnnxExport {
                 matrix(in.get(0), a, List.of(x.batchA(), freeA, x.contractA()), batch, product(a, freeA), k, scope);
         String right =
                 matrix(in.get(1), b, List.of(x.batchB(), x.contractB(), freeB), batch, k, product(b, freeB), scope);
-        String y = one("MatMul", List.of(left, right), scope);
+        String y = nodes.one("MatMul", List.of(left, right), scope);
         List<Integer> result = new ArrayList<>();
         IntStream.of(batch).forEach(result::add);
         freeA.forEach(axis -> result.add(a.dim(axis)));
         freeB.forEach(axis -> result.add(b.dim(axis)));
-        return freeA.size() == 1 && freeB.size() == 1 ? y : reshape(y, Shape.of(result), scope);
+        int[] product = java.util.Arrays.copyOf(batch, batch.length + 2);
+        product[batch.length] = product(a, freeA);
+        product[batch.length + 1] = product(b, freeB);
+        return reshape(y, Shape.of(product), Shape.of(result), scope);
     }
 
     private String matrix(
@@ -402,7 +408,7 @@ final class OnnxExport {
         dims[batch.length + 1] = columns;
         String turned = transpose(x, permutation, scope);
         Shape now = Shape.of(permutation.stream().map(shape::dim).toList());
-        return now.equals(Shape.of(dims)) ? turned : reshape(turned, Shape.of(dims), scope);
+        return reshape(turned, now, Shape.of(dims), scope);
     }
 
     private static List<Integer> others(int rank, List<Integer> first, List<Integer> second) {
@@ -431,14 +437,14 @@ final class OnnxExport {
     private String convolution(Op.Convolution x, List<String> in, String scope) {
         List<Integer> pads = new ArrayList<>(x.window().low());
         pads.addAll(x.window().high());
-        return one(
+        return nodes.one(
                 "Conv",
                 in,
                 scope,
-                integers("strides", x.window().strides()),
-                integers("dilations", x.window().windowDilation()),
-                integers("pads", pads),
-                integer("group", x.groups()));
+                OnnxNodes.integers("strides", x.window().strides()),
+                OnnxNodes.integers("dilations", x.window().windowDilation()),
+                OnnxNodes.integers("pads", pads),
+                OnnxNodes.integer("group", x.groups()));
     }
 
     /// The largest of windows over all but batch and channels.
@@ -456,14 +462,14 @@ final class OnnxExport {
         int rank = x.size().size();
         List<Integer> pads = new ArrayList<>(x.window().low().subList(2, rank));
         pads.addAll(x.window().high().subList(2, rank));
-        return one(
+        return nodes.one(
                 "MaxPool",
                 List.of(in),
                 scope,
-                integers("kernel_shape", x.size().subList(2, rank)),
-                integers("strides", x.window().strides().subList(2, rank)),
-                integers("dilations", x.window().windowDilation().subList(2, rank)),
-                integers("pads", pads));
+                OnnxNodes.integers("kernel_shape", x.size().subList(2, rank)),
+                OnnxNodes.integers("strides", x.window().strides().subList(2, rank)),
+                OnnxNodes.integers("dilations", x.window().windowDilation().subList(2, rank)),
+                OnnxNodes.integers("pads", pads));
     }
 
     // ---- composites
@@ -471,18 +477,18 @@ final class OnnxExport {
     private String composite(
             Graph owner, Value value, Op.Composite x, Map<Value, String> named, List<String> in, String scope) {
         return switch (x.function().name()) {
-            case "softmax" -> one("Softmax", in, scope, integer("axis", -1));
-            case "logSoftmax" -> one("LogSoftmax", in, scope, integer("axis", -1));
-            case "sigmoid" -> one("Sigmoid", in, scope);
-            case "gelu" -> one("Gelu", in, scope);
-            case "geluTanh" -> one("Gelu", in, scope, text("approximate", "tanh"));
+            case "softmax" -> nodes.one("Softmax", in, scope, OnnxNodes.integer("axis", -1));
+            case "logSoftmax" -> nodes.one("LogSoftmax", in, scope, OnnxNodes.integer("axis", -1));
+            case "sigmoid" -> nodes.one("Sigmoid", in, scope);
+            case "gelu" -> nodes.one("Gelu", in, scope);
+            case "geluTanh" -> nodes.one("Gelu", in, scope, OnnxNodes.text("approximate", "tanh"));
             case "layerNorm" ->
-                one(
+                nodes.one(
                         "LayerNormalization",
                         in,
                         scope,
-                        integer("axis", -1),
-                        number("epsilon", x.function().attribute("epsilon")));
+                        OnnxNodes.integer("axis", -1),
+                        OnnxNodes.number("epsilon", x.function().attribute("epsilon")));
             default -> definition(owner, value, x, named, in);
         };
     }

@@ -15,7 +15,11 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.SequencedMap;
 
 /// Writes a graph and its weights as an ONNX file, under the names of the graph.
 ///
@@ -25,12 +29,66 @@ public final class OnnxWriter {
     private static final long MAX_INSIDE = 1_500_000_000L;
     private static final int CHUNK = 1 << 24;
     private static final int IR_VERSION = 10;
+    private static final int LARGEST_PRIME = 1021;
 
     private OnnxWriter() {}
 
+    /// What became of the sizes of a graph.
+    ///
+    /// @param open those that the file leaves open, under their names
+    /// @param fixed those that the graph depends on in ways that no size of ONNX can say
+    public record Written(List<String> open, SequencedMap<String, Integer> fixed) {
+        public Written {
+            open = List.copyOf(open);
+        }
+    }
+
     /// The file appears whole or not at all.
     public static void write(Path path, Graph graph, WeightSource weights) {
-        OnnxFields nodes = OnnxExport.nodes(graph);
+        write(path, graph, OnnxExport.nodes(graph, OnnxSymbols.NONE), weights);
+    }
+
+    /// The same with as many open sizes as can be: all of them, else without the later ones, which become
+    /// `otherwise`, or the largest possible if that is less.
+    public static Written write(Path path, SizedGraph graph, int otherwise, WeightSource weights) {
+        SequencedMap<String, Integer> fixed = new LinkedHashMap<>();
+        List<String> open = new ArrayList<>(graph.most().keySet());
+        while (true) {
+            SizedGraph rest = graph.with(fixed);
+            OnnxSymbols symbols = open.isEmpty() ? OnnxSymbols.NONE : symbols(rest, 0);
+            Graph first = rest.of(symbols.primes());
+            OnnxFields nodes = OnnxExport.nodes(first, symbols);
+            if (open.isEmpty() || isGeneral(nodes, rest)) {
+                write(path, first, nodes, weights);
+                return new Written(open, fixed);
+            }
+            String last = open.removeLast();
+            fixed.putFirst(last, Math.min(otherwise, graph.most().getOrDefault(last, otherwise)));
+        }
+    }
+
+    /// True if other sizes give the same nodes.
+    private static boolean isGeneral(OnnxFields nodes, SizedGraph graph) {
+        OnnxSymbols others = symbols(graph, 1);
+        if (others.primes().containsValue(0)) {
+            return false; // not enough primes among the possible sizes
+        }
+        OnnxFields again = OnnxExport.nodes(graph.of(others.primes()), others);
+        return Arrays.equals(nodes.toBytes(), again.toBytes());
+    }
+
+    /// For each size a prime of its own; with `turn` 0 and 1 different ones.
+    private static OnnxSymbols symbols(SizedGraph graph, int turn) {
+        SequencedMap<String, Integer> primes = new LinkedHashMap<>();
+        int before = turn;
+        for (Map.Entry<String, Integer> size : graph.most().entrySet()) {
+            primes.put(size.getKey(), OnnxSymbols.prime(Math.min(size.getValue(), LARGEST_PRIME), before));
+            before += 2;
+        }
+        return new OnnxSymbols(primes);
+    }
+
+    private static void write(Path path, Graph graph, OnnxFields nodes, WeightSource weights) {
         List<Op.Weight> stored = new ArrayList<>();
         long bytes = 0;
         for (Value weight : graph.weights()) {
