@@ -48,8 +48,8 @@ public final class ExportGraphs {
                     b.output("logits", inlined(b, graph, tokens));
                 });
             default ->
-                throw new IngotException("export: there is no ONNX form of a "
-                        + model.getClass().getSimpleName());
+                throw new IngotException(
+                        "export: there is no ONNX form of a " + model.getClass().getSimpleName());
         };
     }
 

@@ -30,12 +30,14 @@ final class OnnxExport {
     private final Graph graph;
     private final OnnxSymbols symbols;
     private final OnnxNodes nodes;
+    private final OnnxWindowNodes windows;
     private final TreeSet<String> refused = new TreeSet<>();
 
     private OnnxExport(Graph graph, OnnxSymbols symbols) {
         this.graph = graph;
         this.symbols = symbols;
         this.nodes = new OnnxNodes(out, graph, symbols);
+        this.windows = new OnnxWindowNodes(nodes);
     }
 
     /// The fields of a GraphProto but for its initializers.
@@ -84,10 +86,7 @@ final class OnnxExport {
         for (int dim : type.shape().dims()) {
             OnnxFields size = new OnnxFields();
             shape.message(
-                    1,
-                    symbols.isOpen(dim)
-                            ? size.text(2, symbols.product(dim).toString())
-                            : size.integer(1, dim));
+                    1, symbols.isOpen(dim) ? size.text(2, symbols.product(dim).toString()) : size.integer(1, dim));
         }
         OnnxFields tensor =
                 new OnnxFields().integer(1, OnnxType.of(type.dtype()).id()).message(2, shape);
@@ -105,7 +104,9 @@ final class OnnxExport {
                 if (scores == null) {
                     op(inner, value, named, scope);
                 } else {
-                    named.put(value, nodes.one("Softmax", List.of(named.get(scores)), scope, OnnxNodes.integer("axis", -1)));
+                    named.put(
+                            value,
+                            nodes.one("Softmax", List.of(named.get(scores)), scope, OnnxNodes.integer("axis", -1)));
                 }
             }
         }
@@ -143,15 +144,11 @@ final class OnnxExport {
             case Op.Reshape x -> reshape(in.getFirst(), x.x().shape(), x.shape(), scope);
             case Op.Transpose x -> transpose(in.getFirst(), x.permutation(), scope);
             case Op.Slice x -> slice(x, in.getFirst(), scope);
-            case Op.Pad x
-            when x.interior().stream().allMatch(i -> i == 0) -> {
-                List<Integer> pads = new ArrayList<>(x.low());
-                pads.addAll(x.high());
-                yield nodes.one("Pad", List.of(in.get(0), nodes.numbers(OnnxNodes.longs(pads)), in.get(1)), scope);
-            }
+            case Op.Pad x -> windows.pad(x, in.get(0), in.get(1), scope);
             case Op.Concatenate x -> nodes.one("Concat", in, scope, OnnxNodes.integer("axis", x.axis()));
             case Op.Reverse x -> reverse(x, in.getFirst(), scope);
             case Op.Gather x -> nodes.one("Gather", in, scope, OnnxNodes.integer("axis", x.axis()));
+            case Op.ScatterAdd x when x.axis() == 0 && x.segments() == 1 -> scatter(x, in, scope);
             case Op.TakeAlong x -> nodes.one("GatherElements", in, scope, OnnxNodes.integer("axis", x.axis()));
             case Op.ArgSort x -> sort(x, in.getFirst(), scope);
             case Op.Reduce x when x.segments() == 1 -> reduce(x, in.getFirst(), scope);
@@ -163,8 +160,8 @@ final class OnnxExport {
                         scope,
                         OnnxNodes.integer("reverse", x.reverse() ? 1 : 0));
             case Op.Dot x when x.segments() == 1 && x.start() == null -> dot(x, in, scope);
-            case Op.Convolution x when isPlain(x) -> convolution(x, in, scope);
-            case Op.ReduceWindow x when isPooling(x) -> pool(x, in.getFirst(), scope);
+            case Op.Convolution x when x.batchGroups() == 1 && x.segments() == 1 -> windows.convolution(x, in, scope);
+            case Op.ReduceWindow x when OnnxWindowNodes.isPooling(x) -> windows.pooled(x, in.getFirst(), scope);
             case Op.Composite x -> composite(inner, value, x, named, in, scope);
             case Op x -> refuse(x, scope);
         };
@@ -184,11 +181,16 @@ final class OnnxExport {
         int[] dims = new int[x.type().shape().rank()];
         java.util.Arrays.fill(dims, 1);
         dims[x.axis()] = n;
-        String line = symbols.isOpen(n) ? range(n, x.type().dtype()) : line(n, x.type().dtype());
+        String line = symbols.isOpen(n)
+                ? range(n, x.type().dtype())
+                : line(n, x.type().dtype());
         String turned = reshape(line, Shape.of(n), Shape.of(dims), "");
         return x.type().shape().equals(Shape.of(dims))
                 ? turned
-                : nodes.one("Expand", List.of(turned, nodes.numbers(OnnxNodes.longs(x.type().shape()))), "");
+                : nodes.one(
+                        "Expand",
+                        List.of(turned, nodes.numbers(OnnxNodes.longs(x.type().shape()))),
+                        "");
     }
 
     private String line(int n, DType dtype) {
@@ -242,8 +244,46 @@ final class OnnxExport {
             case AND -> nodes.one(bits + "And", in, scope);
             case OR -> nodes.one(bits + "Or", in, scope);
             case XOR -> nodes.one(bits + "Xor", in, scope);
-            case SHIFT_LEFT, SHIFT_RIGHT, SHIFT_RIGHT_UNSIGNED -> refuse(x, scope);
+            case SHIFT_LEFT -> shift(x, in, "LEFT", scope);
+            case SHIFT_RIGHT_UNSIGNED -> shift(x, in, "RIGHT", scope);
+            case SHIFT_RIGHT -> x.a().dtype() == DType.U8 ? shift(x, in, "RIGHT", scope) : refuse(x, scope);
         };
+    }
+
+    /// ONNX shifts unsigned numbers only.
+    private String shift(Op.Binary x, List<String> in, String direction, String scope) {
+        OnnxType unsigned = switch (x.a().dtype()) {
+            case I32 -> OnnxType.UINT32;
+            case I64 -> OnnxType.UINT64;
+            default -> OnnxType.UINT8;
+        };
+        List<String> operands = in.stream()
+                .map(name -> x.a().dtype() == DType.U8
+                        ? name
+                        : nodes.one("Cast", List.of(name), scope, OnnxNodes.integer("to", unsigned.id())))
+                .toList();
+        String y = nodes.one("BitShift", operands, scope, OnnxNodes.text("direction", direction));
+        return x.a().dtype() == DType.U8 ? y : cast(y, x.a().dtype(), scope);
+    }
+
+    /// Updates of slices along the first axis, added to zeros.
+    private String scatter(Op.ScatterAdd x, List<String> in, String scope) {
+        Shape indices = x.indices().shape();
+        Shape updates = x.updates().shape();
+        List<Integer> dims = new ArrayList<>(List.of(x.size()));
+        for (int i = indices.rank(); i < updates.rank(); i++) {
+            dims.add(updates.dim(i));
+        }
+        int[] column = java.util.Arrays.copyOf(indices.dims(), indices.rank() + 1);
+        column[indices.rank()] = 1;
+        String zeros = nodes.one(
+                "Expand",
+                List.of(
+                        nodes.constant(Tensor.zeros(x.updates().type().with(Shape.SCALAR))),
+                        nodes.numbers(OnnxNodes.longs(Shape.of(dims)))),
+                scope);
+        String at = cast(reshape(in.get(0), indices, Shape.of(column), scope), DType.I64, scope);
+        return nodes.one("ScatterND", List.of(zeros, at, in.get(1)), scope, OnnxNodes.text("reduction", "add"));
     }
 
     private String compare(Op.CompareKind kind, List<String> in, String scope) {
@@ -258,7 +298,11 @@ final class OnnxExport {
     }
 
     private String cast(String x, DType to, String scope) {
-        return nodes.one("Cast", List.of(x), scope, OnnxNodes.integer("to", OnnxType.of(to).id()));
+        return nodes.one(
+                "Cast",
+                List.of(x),
+                scope,
+                OnnxNodes.integer("to", OnnxType.of(to).id()));
     }
 
     /// Open sizes are taken from the operand (0), follow from the others (−1, once), or are computed.
@@ -287,7 +331,11 @@ final class OnnxExport {
         }
         return open && settled
                 ? nodes.one("Reshape", List.of(x, nodes.constants(target)), scope)
-                : nodes.one("Reshape", List.of(x, nodes.numbers(OnnxNodes.longs(to))), scope, OnnxNodes.integer("allowzero", 1));
+                : nodes.one(
+                        "Reshape",
+                        List.of(x, nodes.numbers(OnnxNodes.longs(to))),
+                        scope,
+                        OnnxNodes.integer("allowzero", 1));
     }
 
     private String transpose(String x, List<Integer> order, String scope) {
@@ -304,7 +352,9 @@ final class OnnxExport {
         }
         Shape aligned = Shape.of(dims);
         String turned = reshape(in, x.x().shape(), aligned, scope);
-        return aligned.equals(x.shape()) ? turned : nodes.one("Expand", List.of(turned, nodes.numbers(OnnxNodes.longs(x.shape()))), scope);
+        return aligned.equals(x.shape())
+                ? turned
+                : nodes.one("Expand", List.of(turned, nodes.numbers(OnnxNodes.longs(x.shape()))), scope);
     }
 
     private String slice(Op.Slice x, String in, String scope) {
@@ -341,7 +391,14 @@ final class OnnxExport {
         java.util.Arrays.fill(ends, Long.MIN_VALUE);
         java.util.Arrays.fill(steps, -1);
         return nodes.one(
-                "Slice", List.of(in, nodes.numbers(starts), nodes.numbers(ends), nodes.numbers(OnnxNodes.longs(x.axes())), nodes.numbers(steps)), scope);
+                "Slice",
+                List.of(
+                        in,
+                        nodes.numbers(starts),
+                        nodes.numbers(ends),
+                        nodes.numbers(OnnxNodes.longs(x.axes())),
+                        nodes.numbers(steps)),
+                scope);
     }
 
     private String sort(Op.ArgSort x, String in, String scope) {
@@ -366,7 +423,11 @@ final class OnnxExport {
             case MAX, OR -> "ReduceMax";
         };
         String from = logical ? cast(in, DType.I32, scope) : in;
-        String y = nodes.one(operator, List.of(from, nodes.numbers(OnnxNodes.longs(x.axes()))), scope, OnnxNodes.integer("keepdims", 0));
+        String y = nodes.one(
+                operator,
+                List.of(from, nodes.numbers(OnnxNodes.longs(x.axes()))),
+                scope,
+                OnnxNodes.integer("keepdims", 0));
         return logical ? cast(y, DType.BOOL, scope) : y;
     }
 
@@ -424,52 +485,6 @@ final class OnnxExport {
 
     private static int product(Shape shape, List<Integer> axes) {
         return axes.stream().map(shape::dim).reduce(1, Math::multiplyExact);
-    }
-
-    private static boolean isPlain(Op.Convolution x) {
-        return x.batchGroups() == 1
-                && x.segments() == 1
-                && x.window().inputDilation().stream().allMatch(i -> i == 1)
-                && x.window().low().stream().allMatch(i -> i >= 0)
-                && x.window().high().stream().allMatch(i -> i >= 0);
-    }
-
-    private String convolution(Op.Convolution x, List<String> in, String scope) {
-        List<Integer> pads = new ArrayList<>(x.window().low());
-        pads.addAll(x.window().high());
-        return nodes.one(
-                "Conv",
-                in,
-                scope,
-                OnnxNodes.integers("strides", x.window().strides()),
-                OnnxNodes.integers("dilations", x.window().windowDilation()),
-                OnnxNodes.integers("pads", pads),
-                OnnxNodes.integer("group", x.groups()));
-    }
-
-    /// The largest of windows over all but batch and channels.
-    private static boolean isPooling(Op.ReduceWindow x) {
-        return x.kind() == Op.ReduceKind.MAX
-                && x.size().size() > 2
-                && x.size().subList(0, 2).equals(List.of(1, 1))
-                && x.window().strides().subList(0, 2).equals(List.of(1, 1))
-                && x.window().low().subList(0, 2).equals(List.of(0, 0))
-                && x.window().high().subList(0, 2).equals(List.of(0, 0))
-                && x.window().inputDilation().stream().allMatch(i -> i == 1);
-    }
-
-    private String pool(Op.ReduceWindow x, String in, String scope) {
-        int rank = x.size().size();
-        List<Integer> pads = new ArrayList<>(x.window().low().subList(2, rank));
-        pads.addAll(x.window().high().subList(2, rank));
-        return nodes.one(
-                "MaxPool",
-                List.of(in),
-                scope,
-                OnnxNodes.integers("kernel_shape", x.size().subList(2, rank)),
-                OnnxNodes.integers("strides", x.window().strides().subList(2, rank)),
-                OnnxNodes.integers("dilations", x.window().windowDilation().subList(2, rank)),
-                OnnxNodes.integers("pads", pads));
     }
 
     // ---- composites

@@ -38,8 +38,7 @@ final class OnnxNodes {
         return output;
     }
 
-    void node(
-            String operator, String domain, List<String> inputs, List<String> outputs, List<OnnxFields> attributes) {
+    void node(String operator, String domain, List<String> inputs, List<String> outputs, List<OnnxFields> attributes) {
         node(operator, domain, inputs, outputs, attributes, "");
     }
 
@@ -149,8 +148,7 @@ final class OnnxNodes {
             for (int axis = 0; axis < input.shape().rank(); axis++) {
                 if (input.shape().dim(axis) == prime) {
                     String name = ((Op.Input) input.op()).name();
-                    String size =
-                            one("Shape", List.of(name), "", integer("start", axis), integer("end", axis + 1L));
+                    String size = one("Shape", List.of(name), "", integer("start", axis), integer("end", axis + 1L));
                     sizes.put(prime, size);
                     return size;
                 }

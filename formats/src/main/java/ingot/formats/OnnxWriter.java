@@ -29,7 +29,9 @@ public final class OnnxWriter {
     private static final long MAX_INSIDE = 1_500_000_000L;
     private static final int CHUNK = 1 << 24;
     private static final int IR_VERSION = 10;
-    private static final int LARGEST_PRIME = 1021;
+    private static final int LARGEST_PRIME = 251;
+    /// A prime may divide a size of the model by chance; then others are tried.
+    private static final int TURNS = 2;
 
     private OnnxWriter() {}
 
@@ -53,37 +55,46 @@ public final class OnnxWriter {
     public static Written write(Path path, SizedGraph graph, int otherwise, WeightSource weights) {
         SequencedMap<String, Integer> fixed = new LinkedHashMap<>();
         List<String> open = new ArrayList<>(graph.most().keySet());
-        while (true) {
+        while (!open.isEmpty()) {
             SizedGraph rest = graph.with(fixed);
-            OnnxSymbols symbols = open.isEmpty() ? OnnxSymbols.NONE : symbols(rest, 0);
-            Graph first = rest.of(symbols.primes());
-            OnnxFields nodes = OnnxExport.nodes(first, symbols);
-            if (open.isEmpty() || isGeneral(nodes, rest)) {
-                write(path, first, nodes, weights);
-                return new Written(open, fixed);
+            for (int turn = 0; turn < TURNS; turn++) {
+                OnnxSymbols primes = symbols(rest, 2 * turn);
+                OnnxSymbols others = symbols(rest, 2 * turn + 1);
+                if (others.primes().containsValue(0)) {
+                    break; // not enough primes among the possible sizes
+                }
+                Trial trial = Trial.of(rest, primes);
+                if (trial.isLike(Trial.of(rest, others))) {
+                    write(path, trial.graph(), trial.nodes(), weights);
+                    return new Written(open, fixed);
+                }
             }
             String last = open.removeLast();
             fixed.putFirst(last, Math.min(otherwise, graph.most().getOrDefault(last, otherwise)));
         }
+        write(path, graph.of(fixed), weights);
+        return new Written(open, fixed);
     }
 
-    /// True if other sizes give the same nodes.
-    private static boolean isGeneral(OnnxFields nodes, SizedGraph graph) {
-        OnnxSymbols others = symbols(graph, 1);
-        if (others.primes().containsValue(0)) {
-            return false; // not enough primes among the possible sizes
+    /// A graph written with primes for its sizes.
+    private record Trial(Graph graph, OnnxFields nodes) {
+        static Trial of(SizedGraph graph, OnnxSymbols symbols) {
+            Graph made = graph.of(symbols.primes());
+            return new Trial(made, OnnxExport.nodes(made, symbols));
         }
-        OnnxFields again = OnnxExport.nodes(graph.of(others.primes()), others);
-        return Arrays.equals(nodes.toBytes(), again.toBytes());
+
+        boolean isLike(Trial other) {
+            return Arrays.equals(nodes.toBytes(), other.nodes.toBytes());
+        }
     }
 
-    /// For each size a prime of its own; with `turn` 0 and 1 different ones.
+    /// For each size a prime of its own, and others in another `turn`.
     private static OnnxSymbols symbols(SizedGraph graph, int turn) {
         SequencedMap<String, Integer> primes = new LinkedHashMap<>();
-        int before = turn;
+        int before = turn * graph.most().size();
         for (Map.Entry<String, Integer> size : graph.most().entrySet()) {
             primes.put(size.getKey(), OnnxSymbols.prime(Math.min(size.getValue(), LARGEST_PRIME), before));
-            before += 2;
+            before++;
         }
         return new OnnxSymbols(primes);
     }

@@ -45,8 +45,8 @@ class ExportGraphsTest {
     @ParameterizedTest
     @ValueSource(strings = {"vit", "mobilenet_v2", "resnet-small-train"})
     void anyNumberOfImages(String name) {
-        OnnxWriter.Written written = roundTrip(
-                ReferenceCase.orSkip(name).folder(), List.of(Map.of("batch", 1), Map.of("batch", 3)));
+        OnnxWriter.Written written =
+                roundTrip(ReferenceCase.orSkip(name).folder(), List.of(Map.of("batch", 1), Map.of("batch", 3)));
         assertThat(written.open()).containsExactly("batch");
     }
 
@@ -91,8 +91,7 @@ class ExportGraphsTest {
                 try (OnnxImport again = OnnxImport.of(OnnxModel.open(file), OnnxBinding.sizes(each))) {
                     Map<String, Tensor> found = Interpreter.run(again.graph(), inputs, OnnxRun.weights(again));
                     assertThat(found.keySet()).isEqualTo(expected.keySet());
-                    expected.forEach((key, value) -> assertThat(
-                                    found.get(key).sameBits(value))
+                    expected.forEach((key, value) -> assertThat(found.get(key).sameBits(value))
                             .as(key + " for " + each)
                             .isTrue());
                 }
@@ -108,11 +107,13 @@ class ExportGraphsTest {
             String name = ((Op.Input) input.op()).name();
             Tensor tensor = input.dtype().isFloating() ? RandomTensors.of(input.type(), 3) : Tensor.zeros(input.type());
             for (long i = 0; !input.dtype().isFloating() && i < tensor.shape().elements(); i++) {
-                tensor.setLong(i, switch (name) {
-                    case "attention_mask" -> i == input.shape().dim(-1) - 1 ? 0 : 1;
-                    case "token_type_ids" -> i % 2;
-                    default -> 3 + i * 7 % 20;
-                });
+                tensor.setLong(
+                        i,
+                        switch (name) {
+                            case "attention_mask" -> i == input.shape().dim(-1) - 1 ? 0 : 1;
+                            case "token_type_ids" -> i % 2;
+                            default -> 3 + i * 7 % 20;
+                        });
             }
             inputs.put(name, tensor);
         }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import ingot.cpu.TilePool;
 import ingot.ir.IngotException;
+import ingot.ir.Interpreter;
 import ingot.ir.Tensor;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -16,6 +17,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /// The ONNX project's own backend tests, from the Debian package `libonnx-testdata`.
 ///
@@ -66,6 +68,34 @@ class OnnxConformanceTest {
             }
         });
         assertThat(unexpected).as("failing, but not listed in " + document).isEmpty();
+    }
+
+    /// import → export → import: the same bits again.
+    @Test
+    void whatIsWrittenAgainHasTheSameBits(@TempDir Path folder) {
+        Map<String, String> wrong = new TreeMap<>();
+        Map<String, String> refused = new TreeMap<>();
+        Path file = folder.resolve("again.onnx");
+        PASSED.forEach((each, passed) -> {
+            try {
+                OnnxWriter.write(file, passed.graph(), OnnxRun.source(passed.weights()));
+            } catch (IngotException e) {
+                refused.put(each.name(), e.getMessage());
+                return;
+            }
+            try (OnnxImport again = OnnxImport.of(OnnxModel.open(file), OnnxBinding.NONE)) {
+                Map<String, Tensor> found = Interpreter.run(again.graph(), passed.inputs(), OnnxRun.weights(again));
+                passed.outputs().forEach((name, expected) -> {
+                    if (!found.get(name).sameBits(expected)) {
+                        wrong.put(each.name(), name + " differs");
+                    }
+                });
+            } catch (RuntimeException e) {
+                wrong.put(each.name(), e.toString());
+            }
+        });
+        assertThat(wrong).isEmpty();
+        assertThat(refused).isEmpty();
     }
 
     /// Compiled for the CPU: the bits of the interpreter.

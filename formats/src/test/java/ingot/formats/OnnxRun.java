@@ -14,6 +14,7 @@ import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.SequencedMap;
 
 /// Runs a graph compiled on the CPU.
 final class OnnxRun {
@@ -56,5 +57,25 @@ final class OnnxRun {
             tensors.put(entry.getKey(), tensor);
         }
         return tensors;
+    }
+
+    /// Tensors in memory as the files of somebody.
+    static WeightSource source(Map<String, Tensor> tensors) {
+        return new WeightSource() {
+            @Override
+            public SequencedMap<String, Type> types() {
+                SequencedMap<String, Type> types = new LinkedHashMap<>();
+                tensors.forEach((name, tensor) -> types.put(name, tensor.type()));
+                return types;
+            }
+
+            @Override
+            public void read(String name, MemorySegment target) {
+                target.copyFrom(tensors.get(name).data());
+            }
+
+            @Override
+            public void close() {}
+        };
     }
 }
