@@ -2,6 +2,7 @@ package ingot.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ingot.testkit.Reference;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -45,6 +46,44 @@ class ImportTest {
         assertThat(Invocation.of("import", folder.resolve("none.onnx").toString())
                         .err())
                 .contains("no such file or folder");
+    }
+
+    @Test
+    void aFolderAndWhatItCosts() {
+        Path reference = Reference.orSkip("bert-classification");
+        var shown = Invocation.of("import", reference.toString(), "--batch", "2");
+        assertThat(shown.err()).isEmpty();
+        assertThat(shown.status()).isZero();
+        assertThat(shown.out())
+                .contains("Hugging Face folder, bert (BertForSequenceClassification)", "3 labels", "57 tensors")
+                .contains("bert.encoder.layer.*.attention.self.query.weight f32[32, 32] × 3")
+                .contains("a step with Adam on tokens i32[2, 24], mask bool[2, 24]", "moments of Adam 229 KiB");
+        assertThat(Invocation.of("import", reference.toString(), "--weights", "--no-cost")
+                        .out())
+                .contains("bert.encoder.layer.2.attention.self.query.weight f32[32, 32]")
+                .doesNotContain("Adam");
+    }
+
+    @Test
+    void aFolderThatDoesNotFitItsConfiguration() throws IOException {
+        Path reference = Reference.orSkip("bert-classification");
+        Files.copy(reference.resolve("model.safetensors"), folder.resolve("model.safetensors"));
+        Files.writeString(
+                folder.resolve("config.json"),
+                Files.readString(reference.resolve("config.json"))
+                        .replaceFirst("\"intermediate_size\": \\d+", "\"intermediate_size\": 50"));
+        var shown = Invocation.of("import", folder.toString());
+        assertThat(shown.status()).isEqualTo(Main.FAILED);
+        assertThat(shown.out()).contains("57 tensors", "not usable: ", "9 of another type");
+    }
+
+    @Test
+    void weightsAlone() {
+        Path reference = Reference.orSkip("gpt2");
+        var shown =
+                Invocation.of("import", reference.resolve("model.safetensors").toString());
+        assertThat(shown.status()).isZero();
+        assertThat(shown.out()).contains("safetensors", "28 tensors", "config.json describes: import its folder");
     }
 
     // ---- protobuf by hand: field number and wire type, length, content

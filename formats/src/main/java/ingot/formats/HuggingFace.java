@@ -10,8 +10,6 @@ import ingot.nn.TextEncoder;
 import ingot.store.Durable;
 import ingot.store.Safetensors;
 import java.io.IOException;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -19,7 +17,6 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SequencedMap;
 import java.util.Set;
 import tools.jackson.databind.JsonNode;
@@ -44,7 +41,7 @@ public final class HuggingFace implements AutoCloseable {
     private final Architecture architecture;
     private final Network model;
     private final WeightSource files;
-    private final WeightSource weights;
+    private final NamedWeights weights;
 
     private HuggingFace(
             Path folder,
@@ -52,7 +49,7 @@ public final class HuggingFace implements AutoCloseable {
             Architecture architecture,
             Network model,
             WeightSource files,
-            WeightSource weights) {
+            NamedWeights weights) {
         this.folder = folder;
         this.config = config;
         this.architecture = architecture;
@@ -138,6 +135,11 @@ public final class HuggingFace implements AutoCloseable {
         return names;
     }
 
+    /// Tensors of the files that the model has no use for: heads of pretraining, buffers that are computed here.
+    public List<String> unused() {
+        return weights.ignored();
+    }
+
     /// The names of a classifier's labels, in order; empty without a head.
     public List<String> labels() {
         ModelConfig names = config.section("id2label");
@@ -192,14 +194,7 @@ public final class HuggingFace implements AutoCloseable {
 
     /// Writes this model as it is: names and bits of the weights stay, F16 and BF16 have become F32.
     public void save(Path to) {
-        save(to, (name, reader) -> {
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment memory = arena.allocate(
-                        Objects.requireNonNull(weights.types().get(name)).bytes(), 64);
-                weights.read(name, memory);
-                reader.accept(memory);
-            }
-        });
+        save(to, weights.contents());
     }
 
     /// Writes a model that comes from no folder; GPT-2 so far.

@@ -5,7 +5,9 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 
 /// A model in somebody's files, told apart by what they look like.
 public sealed interface ModelFile {
@@ -14,31 +16,82 @@ public sealed interface ModelFile {
     /// One file in the format of ONNX, perhaps with data in others beside it.
     record Onnx(Path path) implements ModelFile {}
 
+    /// A folder in the layout of Hugging Face: `config.json` and weights.
+    record Folder(Path path) implements ModelFile {}
+
+    /// One safetensors file: tensors by name, and nothing that says what they are for.
+    record Tensors(Path path) implements ModelFile {}
+
+    /// One file that `torch.save` wrote: tensors by name.
+    record Pickled(Path path) implements ModelFile {}
+
     static ModelFile detect(Path path) {
         if (!Files.exists(path)) {
             throw new IngotException(path + ": no such file or folder");
         }
-        if (Files.isRegularFile(path) && isOnnx(path)) {
-            return new Onnx(path);
-        }
-        throw new IngotException(path + ": not a model of a known kind; expected an ONNX file (.onnx)");
+        return Files.isDirectory(path) ? folder(path) : file(path);
     }
 
-    /// By name, or because it begins as a ModelProto does: field 1, the IR version, then one of the next few fields.
-    private static boolean isOnnx(Path path) {
-        if (path.getFileName().toString().toLowerCase(Locale.ROOT).endsWith(".onnx")) {
-            return true;
+    private static ModelFile folder(Path path) {
+        if (Files.exists(path.resolve("config.json"))) {
+            return new Folder(path);
         }
+        for (String name : List.of("model.onnx", "onnx/model.onnx")) {
+            if (Files.exists(path.resolve(name))) {
+                return new Onnx(path.resolve(name));
+            }
+        }
+        if (Files.exists(path.resolve("ingot.yaml"))) {
+            throw new IngotException(path + ": a run that has saved no model yet; it does at its first checkpoint"
+                    + " (train.checkpoint-every) or when it is stopped");
+        }
+        throw new IngotException(path + ": no model of a known kind in this folder; expected config.json with"
+                + " model.safetensors or pytorch_model.bin, or model.onnx; it has " + names(path));
+    }
+
+    private static String names(Path folder) {
+        try (Stream<Path> entries = Files.list(folder)) {
+            List<String> names = entries.map(entry -> entry.getFileName().toString())
+                    .sorted()
+                    .toList();
+            return names.isEmpty() ? "no files" : Listing.of(names);
+        } catch (IOException e) {
+            throw new IngotException(folder + ": cannot be listed: " + e.getMessage(), e);
+        }
+    }
+
+    private static ModelFile file(Path path) {
+        String name = path.getFileName().toString().toLowerCase(Locale.ROOT);
+        byte[] head = head(path);
+        if (name.endsWith(".safetensors") || (head.length > 8 && head[8] == '{' && head[6] == 0 && head[7] == 0)) {
+            return new Tensors(path);
+        }
+        boolean zip = head.length > 3 && head[0] == 'P' && head[1] == 'K';
+        if (zip || name.endsWith(".pt") || name.endsWith(".pth") || name.endsWith(".bin")) {
+            return new Pickled(path);
+        }
+        if (name.endsWith(".onnx") || isOnnx(head)) {
+            return new Onnx(path);
+        }
+        throw new IngotException(path + ": not a model of a known kind; expected an ONNX file (.onnx), a safetensors"
+                + " file, a file of torch.save (.pt, .pth, pytorch_model.bin), or a Hugging Face folder");
+    }
+
+    private static byte[] head(Path path) {
         try (InputStream in = Files.newInputStream(path)) {
-            byte[] head = in.readNBytes(3);
-            return head.length == 3
-                    && head[0] == 0x08
-                    && head[1] > 0
-                    && head[1] < 32
-                    && (head[2] & 7) == 2
-                    && head[2] >>> 3 < 9;
+            return in.readNBytes(16);
         } catch (IOException e) {
             throw new IngotException(path + ": cannot be read: " + e.getMessage(), e);
         }
+    }
+
+    /// It begins as a ModelProto does: field 1, the IR version, then one of the next few fields.
+    private static boolean isOnnx(byte[] head) {
+        return head.length > 2
+                && head[0] == 0x08
+                && head[1] > 0
+                && head[1] < 32
+                && (head[2] & 7) == 2
+                && head[2] >>> 3 < 9;
     }
 }

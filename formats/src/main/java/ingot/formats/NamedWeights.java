@@ -20,6 +20,7 @@ final class NamedWeights implements WeightSource {
     private final WeightSource files;
     private final SequencedMap<String, Type> types = new LinkedHashMap<>();
     private final Map<String, String> stored = new LinkedHashMap<>();
+    private List<String> ignored = List.of();
 
     private NamedWeights(WeightSource files) {
         this.files = files;
@@ -50,6 +51,7 @@ final class NamedWeights implements WeightSource {
                 .filter(name -> !architecture.ignores(name))
                 .sorted()
                 .toList();
+        weights.ignored = left.stream().filter(architecture::ignores).sorted().toList();
         List<String> wrong = new ArrayList<>();
         note(wrong, missing, "missing");
         note(wrong, misshaped, "of another type");
@@ -88,6 +90,19 @@ final class NamedWeights implements WeightSource {
     @Override
     public SequencedMap<String, Type> types() {
         return new LinkedHashMap<>(types);
+    }
+
+    /// Tensors of the files that the model has no use for.
+    List<String> ignored() {
+        return ignored;
+    }
+
+    @Override
+    public SequencedMap<String, Type> stored() {
+        Map<String, Type> found = files.stored();
+        SequencedMap<String, Type> types = new LinkedHashMap<>();
+        stored.forEach((name, in) -> types.put(name, Objects.requireNonNull(found.get(in))));
+        return types;
     }
 
     @Override

@@ -1,5 +1,6 @@
 package ingot.formats;
 
+import ingot.ir.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -12,6 +13,7 @@ import java.util.TreeMap;
 /// @param operators how often each operator is used, those of inner graphs included
 /// @param unsupported names of the nodes of each operator that has no meaning here
 /// @param initializers how many tensors the file holds, and their bytes
+/// @param tensors the tensors by name, as they are used here
 public record OnnxReport(
         String producer,
         long irVersion,
@@ -21,7 +23,8 @@ public record OnnxReport(
         SequencedMap<String, Integer> operators,
         Map<String, List<String>> unsupported,
         int initializers,
-        long initializerBytes) {
+        long initializerBytes,
+        SequencedMap<String, Type> tensors) {
     public static OnnxReport of(OnnxModel model) {
         TreeMap<String, Integer> operators = new TreeMap<>();
         List<OnnxNode> nodes = new ArrayList<>(model.graph().nodes());
@@ -40,7 +43,8 @@ public record OnnxReport(
                 operators,
                 OnnxSupport.unsupported(model),
                 model.graph().initializers().size(),
-                bytes);
+                bytes,
+                new OnnxTensors(model).types());
     }
 
     private static String text(OnnxGraph.Port port) {

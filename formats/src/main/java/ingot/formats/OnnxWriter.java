@@ -20,6 +20,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SequencedMap;
+import org.jspecify.annotations.Nullable;
 
 /// Writes a graph and its weights as an ONNX file, under the names of the graph.
 ///
@@ -64,7 +65,8 @@ public final class OnnxWriter {
                     break; // not enough primes among the possible sizes
                 }
                 Trial trial = Trial.of(rest, primes);
-                if (trial.isLike(Trial.of(rest, others))) {
+                Trial other = trial == null ? null : Trial.of(rest, others);
+                if (trial != null && other != null && trial.isLike(other)) {
                     write(path, trial.graph(), trial.nodes(), weights);
                     return new Written(open, fixed);
                 }
@@ -78,9 +80,14 @@ public final class OnnxWriter {
 
     /// A graph written with primes for its sizes.
     private record Trial(Graph graph, OnnxFields nodes) {
-        static Trial of(SizedGraph graph, OnnxSymbols symbols) {
-            Graph made = graph.of(symbols.primes());
-            return new Trial(made, OnnxExport.nodes(made, symbols));
+        /// Null if the graph has none of these sizes, or cannot be written; the error comes with sizes that it has.
+        static @Nullable Trial of(SizedGraph graph, OnnxSymbols symbols) {
+            try {
+                Graph made = graph.of(symbols.primes());
+                return new Trial(made, OnnxExport.nodes(made, symbols));
+            } catch (IngotException e) {
+                return null;
+            }
         }
 
         boolean isLike(Trial other) {

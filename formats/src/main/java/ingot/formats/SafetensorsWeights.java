@@ -26,6 +26,11 @@ final class SafetensorsWeights implements WeightSource {
     }
 
     @Override
+    public SequencedMap<String, Type> stored() {
+        return stored;
+    }
+
+    @Override
     public void read(String name, MemorySegment target) {
         Type type = stored.get(name);
         if (type == null || type.dtype() == DType.F32 || !type.dtype().isFloating()) {

@@ -99,6 +99,13 @@ final class WeightFiles implements WeightSource {
     }
 
     @Override
+    public SequencedMap<String, Type> stored() {
+        SequencedMap<String, Type> stored = new LinkedHashMap<>();
+        owners.forEach((name, owner) -> stored.put(name, owner.stored().getOrDefault(name, types.get(name))));
+        return stored;
+    }
+
+    @Override
     public void read(String name, MemorySegment target) {
         WeightSource owner = owners.get(name);
         if (owner == null) {
