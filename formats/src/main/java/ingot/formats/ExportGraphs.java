@@ -28,6 +28,7 @@ public final class ExportGraphs {
     private static final String BATCH = "batch";
     private static final String SEQUENCE = "sequence";
     private static final int MOST_ROWS = 1 << 10;
+    private static final int MOST_STEPS = 1 << 6; // of a graph with nodes for every step
 
     private ExportGraphs() {}
 
@@ -42,7 +43,7 @@ public final class ExportGraphs {
             case ImageClassifier images -> images(images);
             case T5 t5 -> t5(t5);
             case LstmClassifier lstm ->
-                sized(MOST_ROWS, (b, shape) -> {
+                sized(MOST_STEPS, (b, shape) -> {
                     Value tokens = ids(b, "input_ids", shape);
                     Graph graph = lstm.logitsGraph(shape.dim(0), shape.dim(1));
                     b.output("logits", inlined(b, graph, tokens));

@@ -13,8 +13,10 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.LongToIntFunction;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 
 /// A graph of primitives as ONNX nodes, so that importing them again gives the same bits.
 ///
@@ -97,12 +99,18 @@ final class OnnxExport {
     private void body(Graph inner, Map<Value, String> named, boolean outer) {
         Map<Value, Value> softmax = OnnxSoftmax.in(inner);
         boolean[] used = used(inner, softmax);
+        Map<Value, List<Value>> parts = new HashMap<>(); // results of composites that have several
+        for (Value value : inner.values()) {
+            if (value.op() instanceof Op.Result(Value composite, int _)) {
+                parts.computeIfAbsent(composite, _ -> new ArrayList<>()).add(value);
+            }
+        }
         for (Value value : inner.values()) {
             if (used[value.id()] && !named.containsKey(value)) {
                 String scope = outer ? inner.scope(value) : "";
                 Value scores = softmax.get(value);
                 if (scores == null) {
-                    op(inner, value, named, scope);
+                    op(value, parts.getOrDefault(value, List.of()), named, scope);
                 } else {
                     named.put(
                             value,
@@ -125,10 +133,10 @@ final class OnnxExport {
         return used;
     }
 
-    private void op(Graph inner, Value value, Map<Value, String> named, String scope) {
+    private void op(Value value, List<Value> parts, Map<Value, String> named, String scope) {
         List<String> in = value.op().operands().stream().map(named::get).toList();
         String name = switch (value.op()) {
-            case Op.Constant x -> nodes.constant(x.data());
+            case Op.Constant x -> constant(x.data());
             case Op.Iota x -> iota(x);
             case Op.Unary x -> nodes.one(unary(x), in, scope);
             case Op.Binary x -> binary(x, in, scope);
@@ -162,7 +170,7 @@ final class OnnxExport {
             case Op.Dot x when x.segments() == 1 && x.start() == null -> dot(x, in, scope);
             case Op.Convolution x when x.batchGroups() == 1 && x.segments() == 1 -> windows.convolution(x, in, scope);
             case Op.ReduceWindow x when OnnxWindowNodes.isPooling(x) -> windows.pooled(x, in.getFirst(), scope);
-            case Op.Composite x -> composite(inner, value, x, named, in, scope);
+            case Op.Composite x -> composite(x, parts, named, in, scope);
             case Op x -> refuse(x, scope);
         };
         named.put(value, name);
@@ -191,6 +199,48 @@ final class OnnxExport {
                         "Expand",
                         List.of(turned, nodes.numbers(OnnxNodes.longs(x.type().shape()))),
                         "");
+    }
+
+    /// With an open size: one number repeated, or positions along an axis; anything else stays as it is.
+    private String constant(Tensor x) {
+        Shape shape = x.shape();
+        if (IntStream.of(shape.dims()).noneMatch(symbols::isOpen)) {
+            return nodes.constant(x);
+        }
+        Tensor first = Tensor.zeros(x.type().with(Shape.SCALAR));
+        if (x.type().dtype().isFloating()) {
+            first.setFloat(0, x.getFloat(0));
+        } else {
+            first.setLong(0, x.getLong(0));
+        }
+        if (matches(x, i -> 0, first)) {
+            return nodes.one("Expand", List.of(nodes.constant(first), nodes.numbers(OnnxNodes.longs(shape))), "");
+        }
+        long[] strides = shape.strides();
+        for (int axis = 0; axis < shape.rank() && !x.type().dtype().isFloating(); axis++) {
+            int n = shape.dim(axis);
+            long stride = strides[axis];
+            if (matches(x, i -> (int) (i / stride % n), null)) {
+                return iota(new Op.Iota(x.type(), axis));
+            }
+        }
+        return nodes.constant(x);
+    }
+
+    /// True if each element is that of `values` at a place, or the place itself.
+    private static boolean matches(Tensor x, LongToIntFunction place, @Nullable Tensor values) {
+        for (long i = 0; i < x.shape().elements(); i++) {
+            int at = place.applyAsInt(i);
+            boolean same = values == null
+                    ? x.getLong(i) == at
+                    : x.type().dtype().isFloating()
+                            ? Float.floatToRawIntBits(x.getFloat(i)) == Float.floatToRawIntBits(values.getFloat(at))
+                            : x.getLong(i) == values.getLong(at);
+            if (!same) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private String line(int n, DType dtype) {
@@ -490,7 +540,7 @@ final class OnnxExport {
     // ---- composites
 
     private String composite(
-            Graph owner, Value value, Op.Composite x, Map<Value, String> named, List<String> in, String scope) {
+            Op.Composite x, List<Value> parts, Map<Value, String> named, List<String> in, String scope) {
         return switch (x.function().name()) {
             case "softmax" -> nodes.one("Softmax", in, scope, OnnxNodes.integer("axis", -1));
             case "logSoftmax" -> nodes.one("LogSoftmax", in, scope, OnnxNodes.integer("axis", -1));
@@ -504,12 +554,12 @@ final class OnnxExport {
                         scope,
                         OnnxNodes.integer("axis", -1),
                         OnnxNodes.number("epsilon", x.function().attribute("epsilon")));
-            default -> definition(owner, value, x, named, in);
+            default -> definition(x, parts, named, in);
         };
     }
 
     /// The ops of the definition; further results are named for their `Result` values.
-    private String definition(Graph owner, Value value, Op.Composite x, Map<Value, String> named, List<String> in) {
+    private String definition(Op.Composite x, List<Value> parts, Map<Value, String> named, List<String> in) {
         Graph definition = x.function().definition();
         Map<Value, String> inner = new HashMap<>();
         List<Value> inputs = definition.inputs();
@@ -518,9 +568,9 @@ final class OnnxExport {
         }
         body(definition, inner, false);
         List<Value> results = List.copyOf(definition.outputs().values());
-        for (Value user : owner.values()) {
-            if (user.op() instanceof Op.Result(Value composite, int index) && composite.equals(value)) {
-                named.put(user, inner.getOrDefault(results.get(index), ""));
+        for (Value part : parts) {
+            if (part.op() instanceof Op.Result(Value _, int index)) {
+                named.put(part, inner.getOrDefault(results.get(index), ""));
             }
         }
         return inner.getOrDefault(results.getFirst(), "");

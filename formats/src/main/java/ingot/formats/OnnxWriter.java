@@ -30,9 +30,8 @@ public final class OnnxWriter {
     private static final long MAX_INSIDE = 1_500_000_000L;
     private static final int CHUNK = 1 << 24;
     private static final int IR_VERSION = 10;
-    private static final int LARGEST_PRIME = 251;
-    /// A prime may divide a size of the model by chance; then others are tried.
-    private static final int TURNS = 2;
+    /// A prime may divide a size of the model by chance, or be more than the model takes; then smaller ones are tried.
+    private static final List<Integer> PRIMES = List.of(251, 19);
 
     private OnnxWriter() {}
 
@@ -58,9 +57,9 @@ public final class OnnxWriter {
         List<String> open = new ArrayList<>(graph.most().keySet());
         while (!open.isEmpty()) {
             SizedGraph rest = graph.with(fixed);
-            for (int turn = 0; turn < TURNS; turn++) {
-                OnnxSymbols primes = symbols(rest, 2 * turn);
-                OnnxSymbols others = symbols(rest, 2 * turn + 1);
+            for (int largest : PRIMES) {
+                OnnxSymbols primes = symbols(rest, largest, 0);
+                OnnxSymbols others = symbols(rest, largest, open.size());
                 if (others.primes().containsValue(0)) {
                     break; // not enough primes among the possible sizes
                 }
@@ -95,13 +94,11 @@ public final class OnnxWriter {
         }
     }
 
-    /// For each size a prime of its own, and others in another `turn`.
-    private static OnnxSymbols symbols(SizedGraph graph, int turn) {
+    /// For each size a prime of its own, at most `largest` and so many places before it.
+    private static OnnxSymbols symbols(SizedGraph graph, int largest, int before) {
         SequencedMap<String, Integer> primes = new LinkedHashMap<>();
-        int before = turn * graph.most().size();
         for (Map.Entry<String, Integer> size : graph.most().entrySet()) {
-            primes.put(size.getKey(), OnnxSymbols.prime(Math.min(size.getValue(), LARGEST_PRIME), before));
-            before++;
+            primes.put(size.getKey(), OnnxSymbols.prime(Math.min(size.getValue(), largest), before + primes.size()));
         }
         return new OnnxSymbols(primes);
     }
