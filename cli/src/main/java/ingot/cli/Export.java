@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -87,8 +88,7 @@ final class Export implements Callable<Integer> {
         }
 
         static Target of(@Nullable String to, Path source) {
-            Path folder =
-                    Files.isDirectory(source) ? source : source.toAbsolutePath().getParent();
+            Path folder = Files.isDirectory(source) ? source : folderOf(source);
             if (to == null) {
                 return new Target(Kind.FOLDER, folder);
             }
@@ -106,6 +106,10 @@ final class Export implements Callable<Integer> {
         }
     }
 
+    private static Path folderOf(Path file) {
+        return Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file lies in a folder");
+    }
+
     @Override
     public Integer call() throws IOException {
         Path source = ConfigFile.folder(run);
@@ -115,8 +119,8 @@ final class Export implements Callable<Integer> {
         } else if (target.kind() == Target.Kind.FOLDER || target.path().equals(source.resolve("model.safetensors"))) {
             streamed(target.kind() == Target.Kind.FOLDER ? target.path() : source);
         } else {
-            Path between =
-                    Files.createTempDirectory(target.path().toAbsolutePath().getParent(), ".export");
+            Files.createDirectories(folderOf(target.path()));
+            Path between = Files.createTempDirectory(folderOf(target.path()), ".export");
             try {
                 streamed(between);
                 write(between, target);

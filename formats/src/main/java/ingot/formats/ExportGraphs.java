@@ -102,7 +102,7 @@ public final class ExportGraphs {
             GraphBuilder b = new GraphBuilder("model");
             int side = images.imageSize();
             Value pixels = b.input("pixel_values", Type.f32(size(sizes, BATCH), images.channels(), side, side));
-            b.output("logits", images.logits(b, pixels, null));
+            b.output("logits", images.logits(b, pixels));
             return b.build();
         });
     }

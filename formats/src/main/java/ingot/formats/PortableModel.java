@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SequencedMap;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -167,7 +168,7 @@ public final class PortableModel implements AutoCloseable {
         }
         parent(to);
         OnnxWriter.Written written = OnnxWriter.write(to, graph.with(sizes), otherwise, weights);
-        companions(to.toAbsolutePath().getParent());
+        companions(folderOf(to));
         return written;
     }
 
@@ -197,9 +198,13 @@ public final class PortableModel implements AutoCloseable {
         }
     }
 
+    private static Path folderOf(Path file) {
+        return Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file lies in a folder");
+    }
+
     private static void parent(Path to) {
         try {
-            Files.createDirectories(to.toAbsolutePath().getParent());
+            Files.createDirectories(folderOf(to));
         } catch (IOException e) {
             throw new IngotException("export: cannot write to " + to + ": " + e.getMessage(), e);
         }
@@ -207,9 +212,7 @@ public final class PortableModel implements AutoCloseable {
 
     /// Copies tokenizer and settings to where they are not yet.
     private void companions(Path to) {
-        Path from = Files.isDirectory(file.path())
-                ? file.path()
-                : file.path().toAbsolutePath().getParent();
+        Path from = Files.isDirectory(file.path()) ? file.path() : folderOf(file.path());
         try {
             for (String name : COMPANIONS) {
                 if (Files.isRegularFile(from.resolve(name)) && !Files.exists(to.resolve(name))) {
