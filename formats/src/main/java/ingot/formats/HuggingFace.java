@@ -68,7 +68,7 @@ public final class HuggingFace implements AutoCloseable {
         try {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
-            WeightSource weights = NamedWeights.of(folder, architecture, model.stored(), files);
+            NamedWeights weights = NamedWeights.of(folder, architecture, model.stored(), files);
             return new HuggingFace(folder, config, architecture, model, files, weights);
         } catch (ArithmeticException e) {
             files.close();
