@@ -11,6 +11,8 @@ record Commands(Screen screen) implements CommandLine.IFactory {
             command = new Train(screen);
         } else if (type == FineTune.class) {
             command = new FineTune(screen);
+        } else if (type == Predict.class) {
+            command = new Predict(screen);
         } else if (type == Generate.class) {
             command = new Generate(screen);
         } else if (type == Embed.class) {

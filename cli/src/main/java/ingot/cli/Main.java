@@ -50,6 +50,7 @@ import picocli.CommandLine.ParameterException;
         subcommands = {
             Train.class,
             FineTune.class,
+            Predict.class,
             Generate.class,
             Eval.class,
             Explain.class,
