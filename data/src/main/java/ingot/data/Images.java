@@ -9,6 +9,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
@@ -23,6 +24,7 @@ import java.util.stream.Stream;
 /// - a folder with a folder per class: `animals/cat/1.jpg`; classes and files are in the order of their names
 /// - an IDX file of images, `train-images-idx3-ubyte.gz`, beside that of its labels, `train-labels-idx1-ubyte.gz`; its
 ///   classes are numbers
+/// - a CSV file of grey squares, `label,pixel1,…` with a byte per pixel
 public final class Images {
     private final Pixels pixels;
     private final List<String> classes;
@@ -48,18 +50,17 @@ public final class Images {
         }
     }
 
-    private record Array(Idx images) implements Pixels {
+    /// All pixels [images, height, width] of a file.
+    private record Array(Path file, int height, int width, byte[] values) implements Pixels {
         @Override
         public String name(int index) {
-            return images.file().getFileName() + "#" + index;
+            return file.getFileName() + "#" + index;
         }
 
         @Override
         public Image read(int index) {
-            int height = images.dims().get(1);
-            int width = images.dims().get(2);
             int size = height * width;
-            return new Image(1, height, width, Arrays.copyOfRange(images.values(), index * size, (index + 1) * size));
+            return new Image(1, height, width, Arrays.copyOfRange(values, index * size, (index + 1) * size));
         }
     }
 
@@ -88,10 +89,10 @@ public final class Images {
             return folder(source);
         }
         if (Files.isRegularFile(source)) {
-            return idx(source);
+            return source.toString().endsWith(".csv") ? table(source) : idx(source);
         }
-        throw new IngotException("images: " + source + " does not exist; expected a folder with a folder per class, or"
-                + " an IDX file of images");
+        throw new IngotException("images: " + source + " does not exist; expected a folder with a folder per class,"
+                + " an IDX file of images or a CSV file of pixels");
     }
 
     private static Images folder(Path root) {
@@ -178,9 +179,25 @@ public final class Images {
         digest.update(images.values());
         digest.update(found.values());
         return new Images(
-                new Array(images),
+                new Array(file, images.dims().get(1), images.dims().get(2), images.values()),
                 IntStream.range(0, classes).mapToObj(Integer::toString).toList(),
                 labels,
+                HexFormat.of().formatHex(digest.digest()));
+    }
+
+    private static Images table(Path file) {
+        PixelTable table = PixelTable.read(file);
+        List<String> classes = table.labels().stream()
+                .distinct()
+                .sorted(Comparator.comparing(String::length).thenComparing(name -> name))
+                .toList();
+        MessageDigest digest = sha256();
+        digest.update(table.pixels());
+        digest.update(String.join(",", table.labels()).getBytes(StandardCharsets.UTF_8));
+        return new Images(
+                new Array(file, table.size(), table.size(), table.pixels()),
+                classes,
+                table.labels().stream().mapToInt(classes::indexOf).toArray(),
                 HexFormat.of().formatHex(digest.digest()));
     }
 

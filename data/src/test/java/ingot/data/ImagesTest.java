@@ -221,6 +221,28 @@ class ImagesTest {
     }
 
     @Test
+    void tablesOfPixels() throws IOException {
+        Path file = folder.resolve("a.csv");
+        Files.writeString(file, "label,pixel1,pixel2,pixel3,pixel4\n10,0,1,2,255\n9,4,5,6,7\n");
+        Images images = Images.open(file);
+        assertThat(images.classes()).containsExactly("9", "10");
+        assertThat(images.label(0)).isEqualTo(1);
+        assertThat(images.read(0).pixels()).containsExactly(0, 1, 2, -1);
+        for (String[] bad : new String[][] {
+            {"label,a,b\n1,2,3\n", "2 columns of pixels, which is no square"},
+            {"label,a\n1,256\n", "line 2: a pixel is 0 to 255, got '256'"},
+            {"label,a\n1\n", "line 2 has 1 columns, the header 2"},
+            {"a,label\n1,1\n", "expected a header label,pixel1"},
+            {"label,a\n", "has no images"}
+        }) {
+            Files.writeString(file, bad[0]);
+            assertThatThrownBy(() -> Images.open(file))
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining(bad[1]);
+        }
+    }
+
+    @Test
     void badIdxFilesAreRefused() throws IOException {
         Path images = idx("x-images-idx3-ubyte", 0x803, new int[] {3, 2, 4}, 24);
         assertThatThrownBy(() -> Images.open(images))
