@@ -26,6 +26,12 @@ public final class Randomness {
         return key;
     }
 
+    /// The same with streams from a number on.
+    Randomness from(int stream) {
+        streams = stream;
+        return this;
+    }
+
     public int nextStream() {
         return streams++;
     }
