@@ -79,6 +79,7 @@ final class Import implements java.util.concurrent.Callable<Integer> {
         return switch (file) {
             case ModelFile.Onnx onnx -> onnx(onnx);
             case ModelFile.Folder folder -> report(file, ModelReport.folder(folder.path()));
+            case ModelFile.Adapter adapter -> report(file, ModelReport.adapter(adapter));
             case ModelFile.Tensors tensors -> report(file, ModelReport.tensors(tensors));
             case ModelFile.Pickled pickled -> report(file, ModelReport.pickled(pickled));
         };

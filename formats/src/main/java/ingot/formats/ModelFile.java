@@ -25,6 +25,9 @@ public sealed interface ModelFile {
     /// One file that `torch.save` wrote: tensors by name.
     record Pickled(Path path) implements ModelFile {}
 
+    /// A folder in the layout of PEFT: a low-rank adapter of a model that lies elsewhere.
+    record Adapter(Path path) implements ModelFile {}
+
     static ModelFile detect(Path path) {
         if (!Files.exists(path)) {
             throw new IngotException(path + ": no such file or folder");
@@ -35,6 +38,9 @@ public sealed interface ModelFile {
     private static ModelFile folder(Path path) {
         if (Files.exists(path.resolve("config.json"))) {
             return new Folder(path);
+        }
+        if (Files.exists(path.resolve(PeftAdapter.CONFIG))) {
+            return new Adapter(path);
         }
         for (String name : List.of("model.onnx", "onnx/model.onnx")) {
             if (Files.exists(path.resolve(name))) {

@@ -5,6 +5,7 @@ import ingot.ir.Type;
 import ingot.nn.Head;
 import ingot.nn.ImageClassifier;
 import ingot.nn.LanguageModel;
+import ingot.nn.Lora;
 import ingot.nn.Network;
 import ingot.nn.TextEncoder;
 import java.nio.file.Files;
@@ -48,6 +49,20 @@ public record ModelReport(
             try (WeightSource tensors = WeightFiles.open(folder)) {
                 return new ModelReport(format, List.of(), tensors.stored(), List.of(), e.getMessage());
             }
+        }
+    }
+
+    public static ModelReport adapter(ModelFile.Adapter file) {
+        try (PeftAdapter adapter = PeftAdapter.open(file.path())) {
+            Lora.Settings settings = adapter.settings();
+            return new ModelReport(
+                    "PEFT adapter, rank " + settings.rank() + ", alpha " + settings.alpha(),
+                    List.of(
+                            "of the model " + (adapter.base().isEmpty() ? "that nobody names" : adapter.base()),
+                            "beside " + Listing.of(settings.targets())),
+                    adapter.tensors().stored(),
+                    List.of(),
+                    null);
         }
     }
 

@@ -60,6 +60,7 @@ public final class PortableModel implements AutoCloseable {
     public static PortableModel open(Path path) {
         ModelFile file = ModelFile.detect(path);
         return switch (file) {
+            case ModelFile.Adapter adapter -> adapted(adapter);
             case ModelFile.Onnx onnx -> {
                 OnnxModel model = OnnxModel.open(onnx.path());
                 yield new PortableModel(file, new OnnxTensors(model), null, sized(model));
@@ -71,6 +72,29 @@ public final class PortableModel implements AutoCloseable {
             case ModelFile.Tensors tensors -> new PortableModel(file, new SafetensorsWeights(path), null, null);
             case ModelFile.Pickled pickled -> new PortableModel(file, StateDict.open(path), null, null);
         };
+    }
+
+    /// The model that an adapter was made for, with the adapter in its matrices.
+    private static PortableModel adapted(ModelFile.Adapter file) {
+        PeftAdapter adapter = PeftAdapter.open(file.path());
+        try {
+            Path place = Path.of(adapter.base());
+            if (adapter.base().isEmpty() || !Files.exists(place)) {
+                throw new IngotException(file.path() + ": the adapter is of the model '" + adapter.base()
+                        + "', which is not there; write its folder into base_model_name_or_path of "
+                        + PeftAdapter.CONFIG);
+            }
+            PortableModel base = open(place);
+            try {
+                return new PortableModel(base.file, adapter.merged(base.weights), base.folder, base.graph);
+            } catch (RuntimeException e) {
+                base.close();
+                throw e;
+            }
+        } catch (RuntimeException e) {
+            adapter.close();
+            throw e;
+        }
     }
 
     /// The graph of an ONNX file, with its symbols as sizes.
@@ -185,7 +209,7 @@ public final class PortableModel implements AutoCloseable {
         } else if (isHere(to)) {
             throw new IngotException("export: " + to + " is where the model lies already; name another folder");
         } else {
-            folder.save(to);
+            folder.save(to, weights.contents());
         }
         companions(to);
     }

@@ -5,6 +5,7 @@ import ingot.ir.IngotException;
 import ingot.ir.Type;
 import ingot.nn.Lora;
 import ingot.nn.Parameter;
+import ingot.store.BaseWeights;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.nio.file.Path;
@@ -15,7 +16,6 @@ import java.util.Map;
 import java.util.SequencedMap;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /// A lesson of which low-rank terms learn, and what its model's base does not have, such as a new head. The base is
 /// frozen, so with streaming it stays in its files.
@@ -24,14 +24,11 @@ import org.jspecify.annotations.Nullable;
 record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements Lesson {
     private static final String FOLDER = "adapter";
 
-    /// The lesson itself without settings.
-    static Lesson of(Lesson inner, Lora.@Nullable Settings settings, String from) {
-        if (settings == null) {
-            return inner;
-        }
+    static Lesson of(Lesson inner, Lora.Settings settings, String from) {
         Task plain = inner.task();
         Start start = plain.start();
-        if (start.base() == null) {
+        BaseWeights base = start.base();
+        if (base == null) {
             throw new IngotException("configuration: lora adapts a model that exists; with model.weights: random there is"
                     + " none, leave out lora");
         }
@@ -40,7 +37,7 @@ record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements
         all.addAll(lora.parameters());
         Set<String> frozen = plain.parameters().stream()
                 .map(Parameter::name)
-                .filter(name -> start.frozen().contains(name) || start.base().contains(name))
+                .filter(name -> start.frozen().contains(name) || base.contains(name))
                 .collect(Collectors.toSet());
         Task task = new Task(
                 all,
@@ -48,7 +45,7 @@ record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements
                 plain.batched(),
                 plain.keyed() || settings.dropout() > 0,
                 plain.feed(),
-                new Start(start.base(), frozen));
+                new Start(base, frozen));
         return new AdaptedLesson(inner, lora, task, from);
     }
 

@@ -4,10 +4,12 @@ import static ingot.train.ConfigText.require;
 
 import ingot.data.Table;
 import ingot.ir.IngotException;
+import ingot.nn.Lora;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.SequencedMap;
 import tools.jackson.databind.node.ObjectNode;
+import org.jspecify.annotations.Nullable;
 
 /// Everything that defines a run which goes on from a model that exists: the model, the examples, and how it learns.
 ///
@@ -16,6 +18,7 @@ import tools.jackson.databind.node.ObjectNode;
 /// @param memory what the process may use, such as `1GiB`: the state is on disk and streams through it. Empty: all in
 /// memory if it fits. Never changes a bit.
 /// @param length tokens that an example has at most, and is filled up to; 0: so that 95 % of the training examples fit
+/// @param lora low-rank terms that learn instead of the matrices they stand beside; null: the weights themselves learn
 public record FineTuneConfig(
         String run,
         int threads,
@@ -24,6 +27,7 @@ public record FineTuneConfig(
         int length,
         ModelConfig model,
         ExamplesConfig data,
+        Lora.@Nullable Settings lora,
         RunConfig.TrainConfig train)
         implements RunSettings {
 
@@ -161,10 +165,19 @@ public record FineTuneConfig(
                 d.choice("class-weights", ClassWeights.NONE));
         d.end();
 
+        Lora.Settings lora = root.has("lora") ? lora(root.section("lora")) : null;
         RunConfig.TrainConfig train =
                 RunConfig.TrainConfig.read(root.section("train"), RunConfig.TrainConfig.Defaults.FINE_TUNING);
         root.end();
-        return new FineTuneConfig(run, threads, memory, task, length, model, data, train);
+        return new FineTuneConfig(run, threads, memory, task, length, model, data, lora, train);
+    }
+
+    private static Lora.Settings lora(Section l) {
+        int rank = l.integer("rank", 8);
+        Lora.Settings lora = new Lora.Settings(
+                rank, l.real("alpha", 2.0 * rank), l.real("dropout", 0), l.texts("targets", List.of("query", "value")));
+        l.end();
+        return lora;
     }
 
     @Override
@@ -193,6 +206,13 @@ public record FineTuneConfig(
         d.put("second", data.second());
         d.put("label", data.label());
         d.put("class-weights", Section.kebab(data.classWeights()));
+        if (lora != null) {
+            ObjectNode l = root.putObject("lora");
+            l.put("rank", lora.rank());
+            l.put("alpha", lora.alpha());
+            l.put("dropout", lora.dropout());
+            lora.targets().forEach(l.putArray("targets")::add);
+        }
         train.write(root.putObject("train"));
         return ConfigText.write(root);
     }

@@ -10,7 +10,12 @@ interface Trainee extends AutoCloseable {
     static Trainee of(RunSettings settings, Callback callback) {
         return switch (settings) {
             case RunConfig config -> CorpusTrainee.open(config);
-            case FineTuneConfig config -> TunedTrainee.open(config, callback);
+            case FineTuneConfig config -> {
+                Trainee tuned = TunedTrainee.open(config, callback);
+                yield config.lora() == null
+                        ? tuned
+                        : new AdaptedTrainee(tuned, config.lora(), config.model().from());
+            }
             case ImageConfig config -> ImageTrainee.open(config);
         };
     }

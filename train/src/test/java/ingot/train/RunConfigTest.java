@@ -101,7 +101,7 @@ class RunConfigTest {
                     files.filter(f -> f.toString().endsWith(".yaml")).toList();
             assertThat(examples).isNotEmpty();
             for (Path example : examples) {
-                RunConfig config = RunConfig.parse(Files.readString(example), List.of());
+                RunSettings config = RunSettings.parse(Files.readString(example), List.of());
                 assertThat(config.train().recipe(config.train().steps()).batch())
                         .isPositive();
             }
