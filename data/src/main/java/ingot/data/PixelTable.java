@@ -29,7 +29,8 @@ record PixelTable(Path file, int size, List<String> labels, byte[] pixels) {
             int columns = header.split(",", -1).length - 1;
             int size = (int) Math.round(Math.sqrt(columns));
             if (size * size != columns) {
-                throw new IngotException("images: " + file + " has " + columns + " columns of pixels, which is no square");
+                throw new IngotException(
+                        "images: " + file + " has " + columns + " columns of pixels, which is no square");
             }
             int number = 1;
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {

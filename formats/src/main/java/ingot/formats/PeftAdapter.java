@@ -27,8 +27,8 @@ import tools.jackson.databind.node.ObjectNode;
 
 /// A low-rank adapter in the layout of PEFT: `adapter_config.json` and `adapter_model.safetensors`.
 ///
-/// Names are those of [Lora]: `base_model.model.` + module + `.lora_A.weight` and `.lora_B.weight`; weights that learned
-/// as a whole are there without `lora_`. Format: https://huggingface.co/docs/peft/developer_guides/checkpoint.
+/// Names are those of [Lora]: `base_model.model.` + module + `.lora_A.weight` and `.lora_B.weight`; weights that
+/// learned as a whole are there without `lora_`. Format: https://huggingface.co/docs/peft/developer_guides/checkpoint.
 public final class PeftAdapter implements AutoCloseable {
     static final String CONFIG = "adapter_config.json";
     private static final String TENSORS = "adapter_model.safetensors";
@@ -125,8 +125,7 @@ public final class PeftAdapter implements AutoCloseable {
                 throw config.unsupported(other, "false");
             }
         }
-        PeftAdapter adapter =
-                new PeftAdapter(folder, config, new SafetensorsWeights(folder.resolve(TENSORS)));
+        PeftAdapter adapter = new PeftAdapter(folder, config, new SafetensorsWeights(folder.resolve(TENSORS)));
         try {
             adapter.check();
             return adapter;
@@ -167,8 +166,8 @@ public final class PeftAdapter implements AutoCloseable {
             }
         });
         if (!wrong.isEmpty()) {
-            throw new IngotException(folder.resolve(TENSORS) + ": expected pairs " + PREFIX + "….lora_A.weight [rank, in]"
-                    + " and ….lora_B.weight [out, rank], got " + Listing.of(wrong));
+            throw new IngotException(folder.resolve(TENSORS) + ": expected pairs " + PREFIX
+                    + "….lora_A.weight [rank, in]" + " and ….lora_B.weight [out, rank], got " + Listing.of(wrong));
         }
     }
 
@@ -179,9 +178,8 @@ public final class PeftAdapter implements AutoCloseable {
 
     /// As it was made; targets are those of the file, or none if it has a pattern.
     public Lora.Settings settings() {
-        List<String> targets = config.json().path("target_modules").isArray()
-                ? config.texts("target_modules")
-                : List.of("*");
+        List<String> targets =
+                config.json().path("target_modules").isArray() ? config.texts("target_modules") : List.of("*");
         return new Lora.Settings(
                 config.size("r"), config.number("lora_alpha"), config.number("lora_dropout", 0), targets);
     }
@@ -281,7 +279,8 @@ public final class PeftAdapter implements AutoCloseable {
         }
 
         private Tensor read(String name) {
-            Tensor tensor = Tensor.zeros(java.util.Objects.requireNonNull(tensors.types().get(name)));
+            Tensor tensor = Tensor.zeros(
+                    java.util.Objects.requireNonNull(tensors.types().get(name)));
             tensors.read(name, tensor.data());
             return tensor;
         }

@@ -38,12 +38,15 @@ class PeftAdapterTest {
 
     @Test
     void onnxImports() throws IOException {
-        OnnxModel model =
-                OnnxModel.open(ReferenceCase.orSkip("bert").folder().resolve("model.onnx"));
+        OnnxModel model = OnnxModel.open(ReferenceCase.orSkip("bert").folder().resolve("model.onnx"));
         try (OnnxImport imported = OnnxImport.of(model, OnnxBinding.sizes(Map.of("batch", 2, "sequence", 5)))) {
             Lora all = Lora.of(new Lora.Settings(2, 4, 0, List.of("*")), imported.graph());
             assertThat(all.sites()).isNotEmpty();
-            adapted(imported.graph(), imported, all.sites().getLast().module(), all.sites().getLast().turned());
+            adapted(
+                    imported.graph(),
+                    imported,
+                    all.sites().getLast().module(),
+                    all.sites().getLast().turned());
         }
     }
 
@@ -56,7 +59,12 @@ class PeftAdapterTest {
         for (var parameter : lora.parameters()) {
             learned.put(parameter.name(), RandomTensors.of(parameter.type(), seed++));
         }
-        PeftAdapter.save(folder, lora, "somewhere", new LinkedHashMap<>(), OnnxRun.source(learned).contents());
+        PeftAdapter.save(
+                folder,
+                lora,
+                "somewhere",
+                new LinkedHashMap<>(),
+                OnnxRun.source(learned).contents());
         assertThat(Files.readString(folder.resolve("adapter_config.json")))
                 .contains("\"r\" : 3", "\"lora_alpha\" : 6", "\"fan_in_fan_out\" : " + !turned, "\"" + target + "\"");
 
@@ -111,9 +119,15 @@ class PeftAdapterTest {
                     new Lora.Settings(1, 1, 0, List.of("value")),
                     ExportGraphs.of(files.model()).of(Map.of("batch", 1, "sequence", 4)));
             Map<String, Tensor> learned = new LinkedHashMap<>();
-            lora.parameters().forEach(p -> learned.put(p.name(), RandomTensors.of(p.type(), p.name().hashCode())));
+            lora.parameters()
+                    .forEach(p -> learned.put(
+                            p.name(), RandomTensors.of(p.type(), p.name().hashCode())));
             PeftAdapter.save(
-                    folder, lora, model.toString(), new LinkedHashMap<>(), OnnxRun.source(learned).contents());
+                    folder,
+                    lora,
+                    model.toString(),
+                    new LinkedHashMap<>(),
+                    OnnxRun.source(learned).contents());
             Path merged = folder.resolve("merged");
             try (PortableModel portable = PortableModel.open(folder)) {
                 portable.writeFolder(merged);
@@ -121,14 +135,18 @@ class PeftAdapterTest {
             try (HuggingFace again = HuggingFace.open(merged);
                     PeftAdapter adapter = PeftAdapter.open(folder)) {
                 Map<String, Tensor> expected = OnnxRun.weights(adapter.merged(files.weights()));
-                OnnxRun.weights(again.weights()).forEach((name, tensor) -> assertThat(
-                                tensor.sameBits(expected.get(name)))
-                        .as(name)
-                        .isTrue());
+                OnnxRun.weights(again.weights())
+                        .forEach((name, tensor) -> assertThat(tensor.sameBits(expected.get(name)))
+                                .as(name)
+                                .isTrue());
             }
             assertThatThrownBy(() -> {
                         PeftAdapter.save(
-                                folder, lora, "nowhere", new LinkedHashMap<>(), OnnxRun.source(learned).contents());
+                                folder,
+                                lora,
+                                "nowhere",
+                                new LinkedHashMap<>(),
+                                OnnxRun.source(learned).contents());
                         PortableModel.open(folder).close();
                     })
                     .isInstanceOf(IngotException.class)
@@ -145,7 +163,12 @@ class PeftAdapterTest {
                     ExportGraphs.of(llama.model()).of(Map.of("batch", 1, "sequence", 4)));
             Map<String, Tensor> learned = new LinkedHashMap<>();
             lora.parameters().forEach(p -> learned.put(p.name(), Tensor.zeros(p.type())));
-            PeftAdapter.save(folder, lora, "", new LinkedHashMap<>(), OnnxRun.source(learned).contents());
+            PeftAdapter.save(
+                    folder,
+                    lora,
+                    "",
+                    new LinkedHashMap<>(),
+                    OnnxRun.source(learned).contents());
             try (PeftAdapter adapter = PeftAdapter.open(folder)) {
                 assertThatThrownBy(() -> adapter.merged(gpt.weights()))
                         .isInstanceOf(IngotException.class)

@@ -45,8 +45,8 @@ public final class Lora {
 
     /// @param alpha the term is multiplied by alpha / rank
     /// @param dropout of what goes into the term, while learning
-    /// @param targets modules by the end of their names, `query` or `self.query`, or by a pattern of whole names with `*`
-    /// and `?`: `encoder.layer.1?.*.value`
+    /// @param targets modules by the end of their names, `query` or `self.query`, or by a pattern of whole names with
+    /// `*` and `?`: `encoder.layer.1?.*.value`
     public record Settings(int rank, double alpha, double dropout, List<String> targets) {
         public Settings {
             targets = List.copyOf(targets);
@@ -228,8 +228,7 @@ public final class Lora {
             for (int in = 0; in < site.in(); in++) {
                 float sum = 0;
                 for (int k = 0; k < rank; k++) {
-                    sum = Math.fma(
-                            b.getFloat((long) out * rank + k), a.getFloat((long) k * site.in() + in), sum);
+                    sum = Math.fma(b.getFloat((long) out * rank + k), a.getFloat((long) k * site.in() + in), sum);
                 }
                 long at = site.turned() ? (long) out * site.in() + in : (long) in * site.out() + out;
                 weight.setFloat(at, Math.fma(factor, sum, weight.getFloat(at)));

@@ -65,8 +65,7 @@ class LoraTest {
         Map<String, Tensor> weights = weights(adapted);
         Map<String, Tensor> found = Interpreter.run(adapted, inputs, weights);
         for (Lora.Site site : lora.sites()) {
-            Lora.merge(
-                    site, 2, 1.5, weights.get(site.weight()), weights.get(site.nameA()), weights.get(site.nameB()));
+            Lora.merge(site, 2, 1.5, weights.get(site.weight()), weights.get(site.nameA()), weights.get(site.nameB()));
         }
         Interpreter.run(graph, inputs, weights).forEach((name, expected) -> {
             for (int i = 0; i < 15; i++) {

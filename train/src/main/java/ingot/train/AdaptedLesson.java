@@ -29,8 +29,9 @@ record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements
         Start start = plain.start();
         BaseWeights base = start.base();
         if (base == null) {
-            throw new IngotException("configuration: lora adapts a model that exists; with model.weights: random there is"
-                    + " none, leave out lora");
+            throw new IngotException(
+                    "configuration: lora adapts a model that exists; with model.weights: random there is"
+                            + " none, leave out lora");
         }
         Lora lora = Lora.of(settings, plain.lossGraph().apply(1));
         List<Parameter> all = new ArrayList<>(plain.parameters());
@@ -82,11 +83,7 @@ record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements
             }
         }
         PeftAdapter.save(
-                folder.resolve(FOLDER),
-                lora,
-                from,
-                whole,
-                (name, reader) -> store.read(Key.weight(name), reader));
+                folder.resolve(FOLDER), lora, from, whole, (name, reader) -> store.read(Key.weight(name), reader));
     }
 
     @Override

@@ -8,8 +8,8 @@ import ingot.nn.Lora;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.SequencedMap;
-import tools.jackson.databind.node.ObjectNode;
 import org.jspecify.annotations.Nullable;
+import tools.jackson.databind.node.ObjectNode;
 
 /// Everything that defines a run which goes on from a model that exists: the model, the examples, and how it learns.
 ///

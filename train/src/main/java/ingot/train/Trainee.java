@@ -14,7 +14,8 @@ interface Trainee extends AutoCloseable {
                 Trainee tuned = TunedTrainee.open(config, callback);
                 yield config.lora() == null
                         ? tuned
-                        : new AdaptedTrainee(tuned, config.lora(), config.model().from());
+                        : new AdaptedTrainee(
+                                tuned, config.lora(), config.model().from());
             }
             case ImageConfig config -> ImageTrainee.open(config);
         };

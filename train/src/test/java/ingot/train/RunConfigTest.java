@@ -102,7 +102,13 @@ class RunConfigTest {
             assertThat(examples).isNotEmpty();
             for (Path example : examples) {
                 RunSettings config = RunSettings.parse(Files.readString(example), List.of());
-                assertThat(config.train().recipe(config.train().steps()).batch())
+                assertThat(config.train()
+                                .recipe(Math.max(
+                                        1,
+                                        Math.max(
+                                                config.train().steps(),
+                                                config.train().warmup())))
+                                .batch())
                         .isPositive();
             }
         }
