@@ -68,7 +68,7 @@ public final class HuggingFace implements AutoCloseable {
         try {
             Set<String> tensors = files.types().keySet();
             Network model = architecture.reader().read(config, tensors);
-            NamedWeights weights = NamedWeights.of(folder, architecture, model.stored(), files);
+            NamedWeights weights = NamedWeights.of(folder, architecture, model.weights(), files);
             return new HuggingFace(folder, config, architecture, model, files, weights);
         } catch (ArithmeticException e) {
             files.close();
@@ -229,7 +229,7 @@ public final class HuggingFace implements AutoCloseable {
         json.remove("quantization_config");
         json.put("torch_dtype", "float32");
         SequencedMap<String, Type> tensors = new LinkedHashMap<>();
-        for (Parameter parameter : model.stored()) {
+        for (Parameter parameter : model.weights()) {
             tensors.put(parameter.name(), parameter.type());
         }
         try {

@@ -15,7 +15,7 @@ public interface Network {
     }
 
     /// All that is stored: parameters, then statistics.
-    default List<Parameter> stored() {
+    default List<Parameter> weights() {
         return Stream.concat(parameters().stream(), statistics().stream()).toList();
     }
 }

@@ -195,7 +195,7 @@ sealed interface Architecture {
     record Pictures(ImageClassifier model) implements Architecture {
         @Override
         public List<Parameter> parameters() {
-            return model.stored();
+            return model.weights();
         }
 
         @Override

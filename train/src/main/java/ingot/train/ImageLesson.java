@@ -51,7 +51,7 @@ final class ImageLesson implements Lesson {
     /// The task of such a lesson. Norms whose statistics are frozen use them.
     static Task task(ImageClassifier model, Start start, Task.Feed feed) {
         return new Task(
-                model.stored(),
+                model.weights(),
                 rows -> model.lossGraph(rows, model.drops(), start.frozen()),
                 Set.of("pixels", "targets"),
                 model.drops(),

@@ -170,7 +170,7 @@ final class ImageTrainee implements Trainee {
     }
 
     private Start start(ImageClassifier model) {
-        List<Parameter> parameters = model.stored();
+        List<Parameter> parameters = model.weights();
         if (config.model().weights() == FineTuneConfig.Weights.RANDOM) {
             return Start.grown(parameters, null, config.train().freeze());
         }

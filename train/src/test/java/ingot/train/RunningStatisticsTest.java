@@ -46,7 +46,7 @@ class RunningStatisticsTest {
     private static Task task(ImageClassifier model, Set<String> frozen) {
         int pixels = model.channels() * model.imageSize() * model.imageSize();
         return new Task(
-                        model.stored(),
+                        model.weights(),
                         rows -> model.lossGraph(rows, false, frozen),
                         Set.of("pixels", "targets"),
                         false,
@@ -99,7 +99,7 @@ class RunningStatisticsTest {
                 RamStore store = new RamStore()) {
             ImageClassifier model = files.imageClassifier();
             Task task = new Task(
-                    model.stored(),
+                    model.weights(),
                     rows -> model.lossGraph(rows, false),
                     Set.of("pixels", "targets"),
                     false,
@@ -116,7 +116,7 @@ class RunningStatisticsTest {
                         return BATCH;
                     });
             try (Trainer trainer = new Trainer(task, recipe(), backend, store)) {
-                for (Parameter parameter : model.stored()) {
+                for (Parameter parameter : model.weights()) {
                     files.weights().read(parameter.name(), store.pin(Key.weight(parameter.name())));
                     store.release(Key.weight(parameter.name()), true);
                 }
