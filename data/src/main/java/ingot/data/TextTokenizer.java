@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import tools.jackson.core.JacksonException;
 import tools.jackson.databind.JsonNode;
@@ -121,12 +122,12 @@ public final class TextTokenizer implements AutoCloseable {
 
     /// The ids of a text between the special tokens that the file asks for.
     public Encoded encode(String text) {
-        return encoded(library.encode(Utf8.wellFormed(text), true, false));
+        return encoded(() -> library.encode(Utf8.wellFormed(text), true, false));
     }
 
     /// The ids of a pair of texts.
     public Encoded encode(String first, String second) {
-        return encoded(library.encode(Utf8.wellFormed(first), Utf8.wellFormed(second), true, false));
+        return encoded(() -> library.encode(Utf8.wellFormed(first), Utf8.wellFormed(second), true, false));
     }
 
     /// Texts side by side, as long as the longest.
@@ -200,6 +201,16 @@ public final class TextTokenizer implements AutoCloseable {
 
         private String text(int to) {
             return to == before ? "" : tokenizer.decode(Arrays.copyOfRange(ids, before, to));
+        }
+    }
+
+    /// Some mistakes of a file show only when a text is read: an unknown token that its vocabulary lacks.
+    private static Encoded encoded(Supplier<Encoding> library) {
+        try {
+            return encoded(library.get());
+        } catch (RuntimeException e) {
+            throw new IngotException(
+                    "tokenizer: a text cannot be read: " + e.getMessage() + "; the tokenizer.json is not complete", e);
         }
     }
 
