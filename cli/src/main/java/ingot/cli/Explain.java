@@ -281,7 +281,7 @@ final class Explain implements Callable<Integer> {
             case Kernel.Row row -> row.body();
             case Kernel.Column column -> column.body();
             case Kernel.Loop loop -> loop.body();
-            case Kernel.Matmul _, Kernel.Gather _, Kernel.ScatterAdd _ -> null;
+            case Kernel.Matmul _, Kernel.Convolution _, Kernel.Gather _, Kernel.ScatterAdd _ -> null;
         };
         if (body != null) {
             screen.line(body.toString().indent(2).stripTrailing());

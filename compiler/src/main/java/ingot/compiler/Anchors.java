@@ -44,6 +44,7 @@ final class Anchors {
     static boolean writesStrided(Op op) {
         return switch (op) {
             case Op.Dot dot -> isMatmul(dot);
+            case Op.Convolution convolution -> Convolutions.isProduct(convolution);
             case Op.Gather gather -> Canonical.isNative(gather.x().dtype());
             case Op.ScatterAdd scatter -> isScatter(scatter);
             case Op.Concatenate concatenate ->
@@ -73,6 +74,7 @@ final class Anchors {
         }
         switch (value.op()) {
             case Op.Dot dot when isMatmul(dot) -> dot(value, new Places.Product(value, null, null), calls);
+            case Op.Convolution convolution when writesStrided(convolution) -> convolution(value, convolution, calls);
             case Op.Gather gather when writesStrided(gather) -> gather(value, gather, calls);
             case Op.ScatterAdd scatter when isScatter(scatter) -> scatter(value, scatter, calls);
             case Op.Concatenate concatenate when writesStrided(concatenate) -> concatenate(value, concatenate, calls);
@@ -151,6 +153,20 @@ final class Anchors {
         }
         parts.add(new Lowering.Part(places.buffer(result), found.c()));
         calls.add(new Lowering.Draft(found.kernel(), parts));
+    }
+
+    private void convolution(Value value, Op.Convolution convolution, List<Lowering.Draft> calls) {
+        Located x = locate(convolution.x(), calls);
+        Located kernel = locate(convolution.kernel(), calls);
+        Layout out = places.layout(value);
+        for (Convolutions.Part part : Convolutions.parts(convolution, x.layout(), kernel.layout(), out)) {
+            calls.add(new Lowering.Draft(
+                    part.kernel(),
+                    List.of(
+                            new Lowering.Part(kernel.buffer(), part.weights()),
+                            new Lowering.Part(x.buffer(), part.windows()),
+                            new Lowering.Part(places.buffer(value), part.out()))));
+        }
     }
 
     private void gather(Value value, Op.Gather gather, List<Lowering.Draft> calls) {

@@ -21,7 +21,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /// The form of a graph that lowering reads: composites inlined, dead values gone, constants of one repeated element as
-/// a broadcast scalar, every reduction along exactly one axis, no view of a view that is one view.
+/// a broadcast scalar, every reduction along exactly one axis, convolutions that reach no padding, no view of a view
+/// that is one view.
 final class Canonical {
     private final GraphBuilder to;
     private final Map<Value, Value> mapped = new HashMap<>();
@@ -108,6 +109,7 @@ final class Canonical {
             case Op.Constant constant -> constant(constant.data());
             case Op.RandomBits random -> MathExpansion.expand(to, random);
             case Op.Reduce reduce -> reduce(reduce);
+            case Op.Convolution convolution -> to.add(Convolutions.padded(to, convolution, value.shape()));
             case Op.Reshape reshape -> reshape(reshape.x(), reshape.shape());
             case Op.Transpose transpose -> transpose(transpose.x(), transpose.permutation());
             default -> Places.isPointwise(op) ? pointwise(op) : to.add(op);

@@ -121,6 +121,14 @@ public final class Explain {
         return switch (kernel) {
             case Kernel.Matmul matmul ->
                 2.0 * matmul.c().shape().elements() * matmul.a().shape().dim(-1);
+            case Kernel.Convolution convolution ->
+                2.0
+                        * convolution.out().shape().elements()
+                        * convolution.kernel().shape().elements()
+                        / Math.max(
+                                1,
+                                convolution.kernel().shape().dim(0)
+                                        * (long) convolution.kernel().shape().dim(1));
             case Kernel.Map map -> arithmetic(map.body());
             case Kernel.Row row -> arithmetic(row.body());
             case Kernel.Column column -> arithmetic(column.body());

@@ -97,6 +97,39 @@ public sealed interface Kernel {
         }
     }
 
+    /// out[g, m, n…] = Σ over k… of kernel[g, m, k…] · windows[g, k…, n…], one fma chain per element, k… row-major,
+    /// `segments` as in `Op.Dot`.
+    ///
+    /// A matrix product whose second factor is overlapping windows of a tensor: element (k…, n…) lies wherever the
+    /// strides say, several elements may be the same one, and the axes of k and n do not merge. There is always one
+    /// axis g, m, k and n, possibly of size 1; k may be empty, which gives +0.
+    record Convolution(Layout kernel, Layout windows, Layout out, int segments) implements Kernel {
+        public Convolution {
+            if (windows.shape().rank() != kernel.shape().rank() + out.shape().rank() - 3
+                    || kernel.shape().rank() < 3
+                    || out.shape().rank() < 3) {
+                throw new IllegalArgumentException(
+                        "convolution: expected kernel [g, m, k…], windows [g, k…, n…] and out" + " [g, m, n…], got "
+                                + kernel + ", " + windows + ", " + out);
+            }
+        }
+
+        /// How many axes k has.
+        public int contracted() {
+            return kernel.shape().rank() - 2;
+        }
+
+        @Override
+        public List<Layout> reads() {
+            return List.of(kernel, windows);
+        }
+
+        @Override
+        public List<Layout> writes() {
+            return List.of(out);
+        }
+    }
+
     /// Rows of a table: out[p…, i…] = table[clamp(indices[p…]), i…]; the table has rank 1 or more, indices rank 0 or
     /// more.
     record Gather(Layout table, Layout indices, Layout out) implements Kernel {
@@ -142,6 +175,7 @@ public sealed interface Kernel {
             case Row _ -> "row";
             case Column _ -> "column";
             case Matmul _ -> "matmul";
+            case Convolution _ -> "convolution";
             case Gather _ -> "gather";
             case ScatterAdd _ -> "scatter-add";
             case Loop loop -> "loop " + name(loop.body());

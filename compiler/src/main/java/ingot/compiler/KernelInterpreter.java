@@ -35,6 +35,20 @@ public final class KernelInterpreter {
             case Kernel.Column column -> column.body();
             case Kernel.Loop loop -> loop.body();
             case Kernel.Matmul matmul -> matmul(matmul);
+            case Kernel.Convolution convolution -> {
+                GraphBuilder b = new GraphBuilder("convolution");
+                int k = convolution.contracted();
+                Value weights = b.input("0", convolution.kernel().type());
+                Value windows = b.input("1", convolution.windows().type());
+                List<Integer> contractA = IntStream.range(2, 2 + k).boxed().toList();
+                List<Integer> contractB = IntStream.range(1, 1 + k).boxed().toList();
+                List<Integer> groups = List.of(0);
+                b.output(
+                        "0",
+                        b.add(new Op.Dot(
+                                weights, windows, groups, groups, contractA, contractB, convolution.segments(), null)));
+                yield b.build();
+            }
             case Kernel.Gather gather -> {
                 GraphBuilder b = new GraphBuilder("gather");
                 Value table = b.input("0", gather.table().type());

@@ -58,6 +58,8 @@ final class Listing {
                             case ADDED -> " accumulating";
                             case CONTINUED -> " continuing";
                         };
+            case Kernel.Convolution convolution ->
+                convolution.segments() == 1 ? "" : "in " + convolution.segments() + " segments";
             case Kernel.Gather _ -> "";
             case Kernel.ScatterAdd scatter -> scatter.segments() == 1 ? "" : "in " + scatter.segments() + " segments";
             case Kernel.Loop loop -> name(loop.body(), bodies);

@@ -72,11 +72,14 @@ public final class CpuBackend implements Backend {
                 case Kernel.Row row -> new RowExecutable(row, crew, passes);
                 case Kernel.Column column -> new ColumnExecutable(column, crew, passes);
                 case Kernel.Matmul matmul when isFloat(matmul) -> new MatmulExecutable(matmul, crew, tuner);
+                case Kernel.Convolution convolution
+                when isFloat(convolution) -> new ConvolutionExecutable(convolution, crew, tuner);
                 case Kernel.Gather gather when isNarrow(gather) -> new GatherExecutable(gather, crew, passes);
                 case Kernel.ScatterAdd scatter
                 when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->
                     new ScatterAddExecutable(scatter, crew, passes);
-                case Kernel.Matmul _, Kernel.Gather _, Kernel.ScatterAdd _, Kernel.Loop _ -> new Interpreted(kernel);
+                case Kernel.Matmul _, Kernel.Convolution _, Kernel.Gather _, Kernel.ScatterAdd _, Kernel.Loop _ ->
+                    new Interpreted(kernel);
             };
         } catch (UnsupportedPassException e) {
             return new Interpreted(kernel);

@@ -26,6 +26,20 @@ sealed interface RowMath permits ScalarRows, VectorRows {
     /// `to[p · width + w] = from[w · step + p]` for p < k: packs a panel that lies transposed.
     void packTransposed(long from, long step, long to, int width, int k);
 
+    /// Packs rows that lie in pieces: `to[p · width + starts[r] + i] = from[rows[first + p] + pieces[r] + 4 i]` for p <
+    /// k, i < lengths[r]. May read up to `end`, and write up to a vector beyond what it says, never before.
+    void packPieces(
+            long from,
+            long[] rows,
+            int first,
+            int k,
+            int[] starts,
+            int[] lengths,
+            long[] pieces,
+            long to,
+            int width,
+            long end);
+
     /// `acc[j] = fma(a[p], b[j, p], acc[j])` for p ascending: one row of a matmul whose B has contiguous k. Eight chains
     /// run side by side, one scalar multiply-add each: as fast as memory delivers B, with no transposition.
     default void dots(long acc, long a, long aStep, long b, long bRow, int k, int n) {

@@ -47,6 +47,25 @@ final class ScalarRows implements RowMath {
     }
 
     @Override
+    public void packPieces(
+            long from,
+            long[] rows,
+            int first,
+            int k,
+            int[] starts,
+            int[] lengths,
+            long[] pieces,
+            long to,
+            int width,
+            long end) {
+        for (int p = 0; p < k; p++) {
+            for (int r = 0; r < starts.length; r++) {
+                copy(from + rows[first + p] + pieces[r], to + 4 * ((long) p * width + starts[r]), lengths[r]);
+            }
+        }
+    }
+
+    @Override
     public void packTransposed(long from, long step, long to, int width, int k) {
         for (int w = 0; w < width; w++) {
             for (int p = 0; p < k; p++) {

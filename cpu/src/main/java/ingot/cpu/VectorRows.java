@@ -203,6 +203,41 @@ final class VectorRows implements RowMath {
         }
     }
 
+    /// Whole vectors, left to right: what one writes too much the next one writes again.
+    @Override
+    public void packPieces(
+            long from,
+            long[] rows,
+            int first,
+            int k,
+            int[] starts,
+            int[] lengths,
+            long[] pieces,
+            long to,
+            int width,
+            long end) {
+        for (int p = 0; p < k; p++) {
+            long source = from + rows[first + p];
+            long row = to + 4L * p * width;
+            for (int r = 0; r < starts.length; r++) {
+                long at = source + pieces[r];
+                long target = row + 4L * starts[r];
+                int length = lengths[r];
+                if (length == 1) {
+                    putInt(target, getInt(at));
+                } else if (at + 4L * (length + L) <= end) {
+                    for (int i = 0; i < length; i += L) {
+                        store(target + 4L * i, load(at + 4L * i));
+                    }
+                } else {
+                    for (int i = 0; i < length; i++) {
+                        putInt(target + 4L * i, getInt(at + 4L * i));
+                    }
+                }
+            }
+        }
+    }
+
     @Override
     public void packTransposed(long from, long step, long to, int width, int k) {
         int w = 0;

@@ -6,6 +6,11 @@ import java.util.List;
 
 /// Ops that move a window over the axes of a tensor.
 final class Windows {
+    /// Instead of an element: what lies between elements that are spread, and what lies before and after them.
+    private static final int GAP = -1;
+
+    private static final int PADDING = -2;
+
     private Windows() {}
 
     static void convolution(Op.Convolution op, Tensor x, Tensor kernel, Tensor result) {
@@ -39,8 +44,8 @@ final class Windows {
                             float weight = weights[(o * window[1] + c) * grid.windows + w];
                             for (int p = 0; p < grid.outputs; p++) {
                                 int at = grid.at(p, w);
-                                if (at >= 0) {
-                                    acc[p] = Math.fma(values[from + at], weight, acc[p]);
+                                if (at != GAP) {
+                                    acc[p] = Math.fma(at == PADDING ? 0 : values[from + at], weight, acc[p]);
                                 }
                             }
                         }
@@ -130,7 +135,7 @@ final class Windows {
         return new Grid(x.dims(), size.stream().mapToInt(Integer::intValue).toArray(), out.dims(), table);
     }
 
-    /// [output position × window position] → the element on one axis, or −1 in the padding and in gaps.
+    /// [output position × window position] → the element on one axis, or that there is none.
     private static int[] positions(int in, int size, int out, Op.Window window, int axis) {
         int[] table = new int[out * size];
         int dilation = window.inputDilation().get(axis);
@@ -139,8 +144,8 @@ final class Windows {
                 int at = p * window.strides().get(axis)
                         + w * window.windowDilation().get(axis)
                         - window.low().get(axis);
-                boolean valid = at >= 0 && at <= (in - 1) * dilation && at % dilation == 0;
-                table[p * size + w] = valid ? at / dilation : -1;
+                boolean inside = at >= 0 && at <= (in - 1) * dilation;
+                table[p * size + w] = Math.floorMod(at, dilation) != 0 ? GAP : inside ? at / dilation : PADDING;
             }
         }
         return table;
@@ -165,7 +170,7 @@ final class Windows {
             }
         }
 
-        /// The element that window position w of output position p reads, or −1.
+        /// The element that window position w of output position p reads, or `GAP` or `PADDING`.
         int at(int p, int w) {
             return pairs[w * outputs + p];
         }
@@ -173,17 +178,19 @@ final class Windows {
         private static int pair(int p, int w, int[] in, int[] window, int[] out, int[][] table) {
             int at = 0;
             int stride = 1;
+            boolean padding = false;
             for (int i = in.length - 1; i >= 0; i--) {
                 int element = table[i][p % out[i] * window[i] + w % window[i]];
-                if (element < 0) {
-                    return -1;
+                if (element == GAP) {
+                    return GAP;
                 }
+                padding |= element == PADDING;
                 at += element * stride;
                 stride *= in[i];
                 p /= out[i];
                 w /= window[i];
             }
-            return at;
+            return padding ? PADDING : at;
         }
 
         private static int product(int[] sizes) {
