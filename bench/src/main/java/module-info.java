@@ -1,6 +1,7 @@
 /// Benchmarks: side-by-side runs and figures against the machine's own peaks.
 module ingot.bench {
     requires transitive ingot.ir;
+    requires ingot.autodiff;
     requires ingot.nn;
     requires ingot.compiler;
     requires ingot.cpu;

@@ -10,6 +10,7 @@ import picocli.CommandLine;
         mixinStandardHelpOptions = true,
         subcommands = {
             GemmBenchmark.class,
+            ConvolutionBenchmark.class,
             MapBenchmark.class,
             TrainBenchmark.class,
             ProfileBenchmark.class,

@@ -12,17 +12,21 @@ import org.jspecify.annotations.Nullable;
 /// 2018), so that they never exist as a matrix.
 ///
 /// A task owns some columns n of one group (and, if there are few, some rows m) and walks k in blocks: pack the windows
-/// and the weights, then multiply panel by panel into a buffer, where the chains rest between the blocks. The buffer
-/// goes to the result when the chains are complete; several segments have a stack of buffers, merged like a binary
-/// counter.
+/// (and the weights, where they are too large to be packed once for all tasks), then multiply panel by panel into a
+/// buffer, where the chains rest between the blocks. The buffer goes to the result when the chains are complete;
+/// several segments have a stack of buffers, merged like a binary counter.
 ///
-/// With one or two rows, as in a depthwise convolution, packing would be most of the work. There, where pieces of the
-/// windows are contiguous, they are multiplied where they lie.
+/// With one or two rows, as in a depthwise convolution, packing would be most of the work. There windows are multiplied
+/// where they lie: a vector of neighbouring windows at a time where there are many, eight chains side by side where
+/// there are few and the chains are long.
 final class ConvolutionExecutable implements Backend.Executable {
     private static final int COLUMNS = 192; // of a task: windows and weights of a block fit the second-level cache
     private static final int ROWS = 96;
-    private static final int K_BLOCK = 256;
+    private static final int K_BLOCK = 384;
+    private static final long SHARED_BYTES = 16L << 20; // of weights packed once for all tasks
+    private static final double TILE_FLOPS = 1e6; // large against the cost of claiming a tile
     private static final int FEW_ROWS = 2;
+    private static final int LONG = 4; // times as many steps of a chain as chains
     private static final int LINE = 64;
 
     private final Crew crew;
@@ -57,8 +61,14 @@ final class ConvolutionExecutable implements Backend.Executable {
     private final int mBlocks;
     private final Pieces[] panels; // of the windows: of every nr columns, or of every block if they stay in place
     private final Pieces[] results;
+    private final long[] columns; // where the first element of every window lies
+    private final long windowStep; // bytes from window to window in pieces that stay in place
+    private final boolean side; // chains side by side
     private final boolean inPlace;
+    private final int blocksPerTile;
     private final int slots;
+    private final int kBlock;
+    private final boolean sharesWeights;
     private volatile @Nullable MicroKernel zero;
     private volatile @Nullable MicroKernel continued;
 
@@ -97,28 +107,39 @@ final class ConvolutionExecutable implements Backend.Executable {
         guarded = tuner.guards(shape.withSegments(1));
         mr = tiling.rows();
         nr = tiling.columns();
-        nBlock = Math.ceilDiv(Math.min(n, Math.max(nr, COLUMNS)), nr) * nr;
+        int tasks = 3 * crew.threads();
+        int pieces =
+                Math.clamp(Math.ceilDiv(tasks, groups * batch), Math.ceilDiv(n, COLUMNS), Math.max(1, n / (3 * nr)));
+        nBlock = Math.ceilDiv(Math.ceilDiv(n, Math.max(1, pieces)), nr) * nr;
         nBlocks = Math.ceilDiv(n, nBlock);
-        int tasks = groups * batch * nBlocks;
-        int parts = Math.clamp(4L * crew.threads() / tasks, 1, Math.max(1, Math.ceilDiv(m, 4 * mr)));
+        int parts = Math.clamp(tasks / (groups * batch * nBlocks), 1, Math.max(1, m / (4 * mr)));
         mBlock = Math.ceilDiv(Math.ceilDiv(m, parts), mr) * mr;
         mBlocks = Math.ceilDiv(m, mBlock);
-        inPlace = m <= FEW_ROWS && n >= 8 && Pieces.of(windowsN, 0, n).starts().length * 8L <= n;
+        long step = n < 2 ? 4 : windowsN[n - 1] - windowsN[n - 2];
+        inPlace = m <= FEW_ROWS && segments == 1;
         int width = inPlace ? nBlock : nr;
         panels = new Pieces[Math.ceilDiv(n, width)];
         for (int i = 0; i < panels.length; i++) {
-            panels[i] = Pieces.of(windowsN, i * width, Math.min(n, (i + 1) * width));
+            panels[i] = Pieces.of(windowsN, i * width, Math.min(n, (i + 1) * width), inPlace ? step : 4);
         }
+        windowStep = step;
+        columns = windowsN;
+        side = inPlace && n < LONG * nr && k >= LONG * n;
         results = new Pieces[nBlocks];
         for (int i = 0; i < nBlocks; i++) {
-            results[i] = Pieces.of(outN, i * nBlock, Math.min(n, (i + 1) * nBlock));
+            results[i] = Pieces.of(outN, i * nBlock, Math.min(n, (i + 1) * nBlock), 4);
         }
         contiguous = new int[k];
         for (int p = k - 1; p >= 0; p--) {
             boolean next = p + 1 < k && kernelK[p + 1] == kernelK[p] + 4;
             contiguous[p] = next ? contiguous[p + 1] : p + 1;
         }
+        double flops = 2.0 * mBlock * nBlock * k;
+        blocksPerTile = (int)
+                Math.clamp(TILE_FLOPS / Math.max(1, flops), 1, Math.max(1, groups * batch * nBlocks * mBlocks / tasks));
         slots = 32 - Integer.numberOfLeadingZeros(segments);
+        kBlock = Math.max(1, Math.ceilDiv(k / segments, Math.max(1, Math.ceilDiv(k / segments, K_BLOCK))));
+        sharesWeights = !inPlace && groupBytes() * groups <= SHARED_BYTES;
     }
 
     private static long[] table(Layout layout, int from, int to) {
@@ -146,15 +167,28 @@ final class ConvolutionExecutable implements Backend.Executable {
     }
 
     private long slotBytes() {
-        return lines(4L * mPadded() * nBlock);
+        return lines(4L * mPadded() * nBlock + LINE);
+    }
+
+    private long groupBytes() {
+        return 4L * Math.ceilDiv(m, mr) * mr * k;
+    }
+
+    private long sharedBytes() {
+        return sharesWeights ? lines(groupBytes() * groups) : 0;
     }
 
     private long weightBytes() {
-        return lines(4L * Math.min(K_BLOCK, Math.max(1, k)) * Math.min(mPadded(), ROWS / mr * mr + mr));
+        return sharesWeights || inPlace ? 0 : lines(4L * kBlock * Math.min(mPadded(), step()));
     }
 
     private long windowBytes() {
-        return lines(4L * Math.min(K_BLOCK, Math.max(1, k)) * nBlock + LINE);
+        return inPlace ? 0 : lines(4L * kBlock * nBlock + LINE);
+    }
+
+    /// Rows whose weights are packed at a time.
+    private int step() {
+        return Math.ceilDiv(ROWS, mr) * mr;
     }
 
     private long workerBytes() {
@@ -167,7 +201,7 @@ final class ConvolutionExecutable implements Backend.Executable {
 
     @Override
     public long scratchBytes() {
-        return crew.threads() * workerBytes() + LINE;
+        return sharedBytes() + crew.threads() * workerBytes() + LINE;
     }
 
     @Override
@@ -175,13 +209,24 @@ final class ConvolutionExecutable implements Backend.Executable {
         long base = Math.ceilDiv(scratch, LINE) * LINE;
         MicroKernel first = kernel(Start.ZERO);
         MicroKernel next = kernel(Start.CONTINUE);
-        int tasks = Math.multiplyExact(groups * batch, nBlocks * mBlocks);
-        crew.pool().run(tasks, (tile, worker) -> {
-            int rest = tile / mBlocks;
-            int column = rest % nBlocks;
-            int image = rest / nBlocks;
-            new Task(addresses, base + worker * workerBytes(), first, next)
-                    .run(image / batch, image % batch, column, tile % mBlocks * mBlock);
+        if (sharesWeights) {
+            int panelsOfGroup = Math.ceilDiv(m, mr);
+            crew.pool().run(groups * panelsOfGroup, (tile, worker) -> {
+                int i = tile % panelsOfGroup * mr;
+                long from = addresses[0] + tile / panelsOfGroup * kernelGroup + i * kernelRow;
+                packWeights(from, base + 4L * mr * k * tile, Math.min(mr, m - i), 0, k);
+            });
+        }
+        long own = base + sharedBytes();
+        int blocks = Math.multiplyExact(groups * batch, nBlocks * mBlocks);
+        crew.pool().run(Math.ceilDiv(blocks, blocksPerTile), (tile, worker) -> {
+            Task task = new Task(addresses, base, own + worker * workerBytes(), first, next);
+            int end = Math.min(blocks, (tile + 1) * blocksPerTile);
+            for (int block = tile * blocksPerTile; block < end; block++) {
+                int rest = block / mBlocks;
+                int image = rest / nBlocks;
+                task.run(image / batch, image % batch, rest % nBlocks, block % mBlocks * mBlock);
+            }
         });
     }
 
@@ -201,18 +246,39 @@ final class ConvolutionExecutable implements Backend.Executable {
         return known;
     }
 
+    /// One panel of the weights: `to[p · mr + w]` is element `from + p` of row w, zero beyond `valid` rows.
+    private void packWeights(long a, long to, int valid, int from, int kLength) {
+        for (int p = 0; p < kLength; ) {
+            int end = Math.min(kLength, contiguous[from + p] - from);
+            long source = a + kernelK[from + p];
+            if (valid == mr && end - p >= 8) {
+                math.packTransposed(source, kernelRow, to + 4L * p * mr, mr, end - p);
+            } else {
+                for (int q = p; q < end; q++) {
+                    for (int w = 0; w < mr; w++) {
+                        int bits = w < valid ? Memory.getInt(source + w * kernelRow + 4L * (q - p)) : 0;
+                        Memory.putInt(to + 4L * ((long) q * mr + w), bits);
+                    }
+                }
+            }
+            p = end;
+        }
+    }
+
     /// The work of one worker on one block of the result.
     private final class Task {
         private final long kernel;
         private final long windows;
         private final long out;
+        private final long shared; // packed weights of all groups
         private final long weights; // packed
         private final long packed; // windows
         private final long slot0;
         private final MicroKernel first;
         private final MicroKernel next;
 
-        Task(long[] addresses, long own, MicroKernel first, MicroKernel next) {
+        Task(long[] addresses, long shared, long own, MicroKernel first, MicroKernel next) {
+            this.shared = shared;
             kernel = addresses[0];
             windows = addresses[1];
             out = addresses[2];
@@ -231,9 +297,9 @@ final class ConvolutionExecutable implements Backend.Executable {
             for (int segment = 0; segment < segments; segment++) {
                 long slot = slot0 + top * slotBytes();
                 if (inPlace) {
-                    inPlace(a, b, column, rows, segment, slot);
+                    inPlace(a, b, column, rows, slot);
                 } else {
-                    chain(a, b, column, rows, segment, slot);
+                    chain(a, shared + group * groupBytes() + 4L * i0 * k, b, column, rows, segment, slot);
                 }
                 top++;
                 for (int merges = Integer.numberOfTrailingZeros(~segment); merges > 0; merges--) {
@@ -252,101 +318,81 @@ final class ConvolutionExecutable implements Backend.Executable {
             return top - 1;
         }
 
-        private void chain(long a, long b, int column, int rows, int segment, long slot) {
+        private void chain(long a, long packedA, long b, int column, int rows, int segment, long slot) {
             int length = k / segments;
             int from = segment * length;
             int panel0 = column * (nBlock / nr);
             int count = Math.min(nBlock / nr, panels.length - panel0);
-            for (int done = 0; done == 0 || done < length; done += K_BLOCK) {
-                int kLength = Math.min(K_BLOCK, length - done);
+            for (int done = 0; done == 0 || done < length; done += kBlock) {
+                int kLength = Math.min(kBlock, length - done);
                 for (int j = 0; j < count; j++) {
-                    Pieces pieces = panels[panel0 + j];
-                    math.packPieces(
-                            b,
-                            windowsK,
-                            from + done,
-                            kLength,
-                            pieces.starts(),
-                            pieces.lengths(),
-                            pieces.offsets(),
-                            packed + 4L * j * nr * kLength,
-                            nr,
-                            windows + windowsEnd);
+                    packWindows(b, panels[panel0 + j], from + done, kLength, packed + 4L * j * nr * kLength);
                 }
-                int step = ROWS / mr * mr + mr;
-                for (int i = 0; i < rows; i += step) {
-                    int some = Math.min(step, rows - i);
-                    packWeights(a + i * kernelRow, some, from + done, kLength);
-                    panels(done == 0 ? first : next, some, count, kLength, slot + 4L * i * nBlock);
+                MicroKernel code = done == 0 ? first : next;
+                if (sharesWeights) {
+                    panels(code, packedA + 4L * mr * (from + done), 4L * k, rows, count, kLength, slot);
+                    continue;
+                }
+                for (int i = 0; i < rows; i += step()) {
+                    int some = Math.min(step(), rows - i);
+                    for (int r = 0; r < some; r += mr) {
+                        long to = weights + 4L * r * kLength;
+                        packWeights(a + (i + r) * kernelRow, to, Math.min(mr, some - r), from + done, kLength);
+                    }
+                    panels(code, weights, 4L * kLength, some, count, kLength, slot + 4L * i * nBlock);
                 }
             }
         }
 
-        private void panels(MicroKernel code, int rows, int count, int kLength, long slot) {
+        private void packWindows(long b, Pieces pieces, int from, int kLength, long to) {
+            math.packPieces(
+                    b,
+                    windowsK,
+                    from,
+                    kLength,
+                    pieces.starts(),
+                    pieces.lengths(),
+                    pieces.offsets(),
+                    to,
+                    nr,
+                    windows + windowsEnd);
+        }
+
+        /// All panels of the windows with all panels of the weights, whose rows are `aRow` bytes apart.
+        private void panels(MicroKernel code, long a, long aRow, int rows, int count, int kLength, long slot) {
             for (int j = 0; j < count; j++) {
                 long b = packed + 4L * j * nr * kLength;
                 for (int i = 0; i < rows; i += mr) {
-                    code.run(
-                            weights + 4L * i * kLength,
-                            4L * mr,
-                            b,
-                            4L * nr,
-                            slot + 4L * ((long) i * nBlock + j * nr),
-                            4L * nBlock,
-                            kLength);
+                    long to = slot + 4L * ((long) i * nBlock + j * nr);
+                    code.run(a + i * aRow, 4L * mr, b, 4L * nr, to, 4L * nBlock, kLength);
                 }
             }
         }
 
-        private void packWeights(long a, int rows, int from, int kLength) {
-            for (int i = 0; i < rows; i += mr) {
-                long to = weights + 4L * i * kLength;
-                int valid = Math.min(mr, rows - i);
-                for (int p = 0; p < kLength; ) {
-                    int end = Math.min(kLength, contiguous[from + p] - from);
-                    long source = a + i * kernelRow + kernelK[from + p];
-                    if (valid == mr && end - p >= 8) {
-                        math.packTransposed(source, kernelRow, to + 4L * p * mr, mr, end - p);
-                    } else {
-                        gather(source, to + 4L * p * mr, valid, end - p);
-                    }
-                    p = end;
-                }
-            }
-        }
-
-        private void gather(long source, long to, int valid, int kLength) {
-            for (int p = 0; p < kLength; p++) {
-                for (int w = 0; w < mr; w++) {
-                    int bits = w < valid ? Memory.getInt(source + w * kernelRow + 4L * p) : 0;
-                    Memory.putInt(to + 4L * ((long) p * mr + w), bits);
-                }
-            }
-        }
-
-        /// Without packing: piece by piece, each run of k at a time that steps evenly through the windows.
-        private void inPlace(long a, long b, int column, int rows, int segment, long slot) {
-            int until = (segment + 1) * (k / segments);
+        /// Without packing.
+        private void inPlace(long a, long b, int column, int rows, long slot) {
             Pieces pieces = panels[column];
-            Memory.fill(slot, 4L * rows * nBlock, (byte) 0);
-            for (int p = segment * (k / segments); p < until; ) {
-                int end = p + 1;
-                long aStep = end < until ? kernelK[end] - kernelK[p] : 4;
-                long bStep = end < until ? windowsK[end] - windowsK[p] : 4;
-                while (end < until
-                        && kernelK[end] - kernelK[end - 1] == aStep
-                        && windowsK[end] - windowsK[end - 1] == bStep) {
-                    end++;
+            for (int i = 0; i < rows; i++) {
+                long weight = a + i * kernelRow;
+                long row = slot + 4L * i * nBlock;
+                if (side) {
+                    int from = column * nBlock;
+                    Dots.sideBySide(row, weight, kernelK, b, windowsK, columns, from, Math.min(n - from, nBlock));
+                    continue;
                 }
-                for (int i = 0; i < rows; i++) {
-                    long weight = a + i * kernelRow + kernelK[p];
-                    for (int r = 0; r < pieces.starts().length; r++) {
-                        long acc = slot + 4L * ((long) i * nBlock + pieces.starts()[r]);
-                        long from = b + windowsK[p] + pieces.offsets()[r];
-                        math.rank(acc, weight, aStep, from, bStep, end - p, pieces.lengths()[r]);
-                    }
+                for (int r = 0; r < pieces.starts().length; r++) {
+                    math.windows(
+                            row + 4L * pieces.starts()[r],
+                            weight,
+                            kernelK,
+                            b + pieces.offsets()[r],
+                            windowsK,
+                            windowStep,
+                            0,
+                            k,
+                            pieces.lengths()[r],
+                            windows + windowsEnd);
                 }
-                p = end;
             }
         }
 

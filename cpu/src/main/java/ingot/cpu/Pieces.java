@@ -3,17 +3,17 @@ package ingot.cpu;
 import java.util.ArrayList;
 import java.util.List;
 
-/// A run of positions whose elements lie in pieces: each piece is contiguous in memory.
+/// A run of positions whose elements lie in pieces: in each piece they follow each other at the same distance.
 ///
 /// @param starts the first position of each piece, counted from the first of the run
 /// @param offsets where it lies, in bytes
 record Pieces(int[] starts, int[] lengths, long[] offsets) {
-    /// Positions [from, to) of a table of byte offsets.
-    static Pieces of(long[] table, int from, int to) {
+    /// Positions [from, to) of a table of byte offsets, in pieces with `step` bytes from element to element.
+    static Pieces of(long[] table, int from, int to, long step) {
         List<int[]> found = new ArrayList<>();
         int begin = from;
         for (int i = from + 1; i <= to; i++) {
-            if (i == to || table[i] != table[i - 1] + 4) {
+            if (i == to || table[i] != table[i - 1] + step) {
                 found.add(new int[] {begin - from, i - begin});
                 begin = i;
             }

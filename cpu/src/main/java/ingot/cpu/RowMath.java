@@ -26,6 +26,11 @@ sealed interface RowMath permits ScalarRows, VectorRows {
     /// `to[p · width + w] = from[w · step + p]` for p < k: packs a panel that lies transposed.
     void packTransposed(long from, long step, long to, int width, int k);
 
+    /// `to[j] = Σ fma(weights[kernel[p]], x[windows[p] + j · step])` over p from `first` on, ascending: the chains of n
+    /// neighbouring windows. May read up to `end`, and write up to a vector beyond what it says, never before.
+    void windows(
+            long to, long weights, long[] kernel, long x, long[] windows, long step, int first, int k, int n, long end);
+
     /// Packs rows that lie in pieces: `to[p · width + starts[r] + i] = from[rows[first + p] + pieces[r] + 4 i]` for p <
     /// k, i < lengths[r]. May read up to `end`, and write up to a vector beyond what it says, never before.
     void packPieces(

@@ -47,6 +47,31 @@ final class ScalarRows implements RowMath {
     }
 
     @Override
+    public void windows(
+            long to,
+            long weights,
+            long[] kernel,
+            long x,
+            long[] windows,
+            long step,
+            int first,
+            int k,
+            int n,
+            long end) {
+        for (int j = 0; j < n; j++) {
+            putFloat(to + 4L * j, chain(weights, kernel, x + j * step, windows, first, k));
+        }
+    }
+
+    static float chain(long weights, long[] kernel, long x, long[] windows, int first, int k) {
+        float sum = 0;
+        for (int p = first; p < first + k; p++) {
+            sum = Math.fma(getFloat(weights + kernel[p]), getFloat(x + windows[p]), sum);
+        }
+        return sum;
+    }
+
+    @Override
     public void packPieces(
             long from,
             long[] rows,

@@ -203,6 +203,44 @@ final class VectorRows implements RowMath {
         }
     }
 
+    @Override
+    public void windows(
+            long to,
+            long weights,
+            long[] kernel,
+            long x,
+            long[] windows,
+            long step,
+            int first,
+            int k,
+            int n,
+            long end) {
+        long furthest = 0;
+        for (int p = first; p < first + k; p++) {
+            furthest = Math.max(furthest, windows[p]);
+        }
+        int j = 0;
+        if (step == 4) {
+            for (; j < n && x + furthest + 4L * (j + 2 * L) <= end; j += 2 * L) {
+                var left = FloatVector.zero(S);
+                var right = FloatVector.zero(S);
+                for (int p = first; p < first + k; p++) {
+                    var weight = FloatVector.broadcast(S, getFloat(weights + kernel[p]));
+                    long at = x + windows[p] + 4L * j;
+                    left = weight.fma(load(at), left);
+                    right = weight.fma(load(at + 4L * L), right);
+                }
+                store(to + 4L * j, left);
+                if (j + L < n) {
+                    store(to + 4L * (j + L), right);
+                }
+            }
+        }
+        for (; j < n; j++) {
+            putFloat(to + 4L * j, ScalarRows.chain(weights, kernel, x + j * step, windows, first, k));
+        }
+    }
+
     /// Whole vectors, left to right: what one writes too much the next one writes again.
     @Override
     public void packPieces(
