@@ -44,7 +44,7 @@ final class Predict implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        Path folder = Generate.model(run);
+        Path folder = ConfigFile.folder(run);
         try (TilePool pool = new TilePool(Threads.of(threads))) {
             Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
             if (ImageLabeler.fits(folder)) {

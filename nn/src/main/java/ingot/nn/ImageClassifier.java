@@ -24,6 +24,11 @@ public interface ImageClassifier extends Network {
     /// The same network with a head for other classes.
     ImageClassifier withLabels(int labels);
 
+    /// True if its statistics can follow the batches; else they are those of a model that exists, and stay.
+    default boolean tracks() {
+        return true;
+    }
+
     /// True if its training passes draw random bits.
     default boolean drops() {
         return false;

@@ -38,7 +38,8 @@ public record ImageConfig(
 
     /// A network to be made, or one to go on from.
     ///
-    /// @param from a Hugging Face folder (`vit`) or one that was written here; empty: a new network
+    /// @param from a Hugging Face folder (`vit`), one that was written here, or an ONNX file whose head is
+    /// replaced; empty: a new network
     /// @param weights random: the model that exists from scratch, to compare with
     /// @param size height and width of an image; with `from` what that model has
     /// @param stem channels of the first convolution (resnet)
@@ -64,7 +65,7 @@ public record ImageConfig(
         }
     }
 
-    /// Images with the class of each: a folder per class, or an IDX file beside that of its labels.
+    /// Images with the class of each: a folder per class, an IDX file beside that of its labels, or a CSV file.
     ///
     /// @param heldOut the fraction of every class that training never sees, where there is no `evaluation`
     /// @param evaluation another source with what is held out; empty: a part of `source`
@@ -89,7 +90,7 @@ public record ImageConfig(
             deviation = List.copyOf(deviation);
             require(
                     !source.isBlank(),
-                    "data.source expected a folder with a folder per class, or an IDX file of images,"
+                    "data.source expected a folder with a folder per class, an IDX file of images or a CSV file,"
                             + " got nothing");
             require(heldOut > 0 && heldOut < 1, "data.held-out expected between 0 and 1, got " + heldOut);
             require(mean.isEmpty() == deviation.isEmpty(), "data.mean and data.deviation are given both or not at all");

@@ -5,11 +5,15 @@ import ingot.compiler.Compiler;
 import ingot.data.Image;
 import ingot.data.ImagePreparation;
 import ingot.formats.HuggingFace;
+import ingot.formats.OnnxImageClassifier;
 import ingot.ir.IngotException;
 import ingot.nn.ImageClassifier;
+import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
+import ingot.store.BaseWeights;
 import ingot.store.RamStore;
+import ingot.store.WeightStore.Key;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
@@ -17,6 +21,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.stream.IntStream;
 
 /// What is on an image, by a model in a folder: that of a run, or a Hugging Face one.
@@ -27,7 +32,7 @@ import java.util.stream.IntStream;
 /// }
 /// ```
 public final class ImageLabeler implements AutoCloseable {
-    private final HuggingFace files;
+    private final Runnable end;
     private final List<String> labels;
     private final ImagePreparation preparation;
     private final RamStore store = new RamStore();
@@ -36,15 +41,26 @@ public final class ImageLabeler implements AutoCloseable {
     /// A class and its probability.
     public record Guess(String label, double probability) {}
 
-    private ImageLabeler(HuggingFace files, Backend backend) {
-        this.files = files;
-        ImageClassifier model = files.imageClassifier();
-        List<String> found = files.labels();
-        labels = found.size() == model.labels()
-                ? found
+    /// A model, what reads its weights by name, what its classes are called, and what closes its files.
+    private record Found(
+            ImageClassifier model, BiConsumer<String, MemorySegment> weights, List<String> labels, Runnable end) {}
+
+    private ImageLabeler(Path folder, Found found, Backend backend) {
+        ImageClassifier model = found.model();
+        if (model.labels() == 0) {
+            throw new IngotException("model: " + folder + " has no head, so it knows no classes; fine-tune it first");
+        }
+        end = found.end();
+        labels = found.labels().size() == model.labels()
+                ? found.labels()
                 : IntStream.range(0, model.labels()).mapToObj(Integer::toString).toList();
-        preparation = ImageProcessor.read(files.folder(), model);
-        ModelFolder.load(files, store);
+        preparation = ImageProcessor.read(folder, model);
+        for (Parameter parameter : model.weights()) {
+            Key key = Key.weight(parameter.name());
+            store.create(key, parameter.type());
+            found.weights().accept(parameter.name(), store.pin(key));
+            store.release(key, true);
+        }
         executor = new Executor(Compiler.inference(model.logitsGraph(1)), backend, store);
     }
 
@@ -54,17 +70,34 @@ public final class ImageLabeler implements AutoCloseable {
     }
 
     public static ImageLabeler open(Path folder, Backend backend) {
-        HuggingFace files = HuggingFace.open(folder);
+        Found found = find(folder);
         try {
-            if (files.imageClassifier().labels() == 0) {
-                throw new IngotException(
-                        "model: " + folder + " has no head, so it knows no classes; fine-tune it first");
-            }
-            return new ImageLabeler(files, backend);
+            return new ImageLabeler(folder, found, backend);
         } catch (RuntimeException e) {
-            files.close();
+            found.end().run();
             throw e;
         }
+    }
+
+    private static Found find(Path folder) {
+        Path graph = folder.resolve(OnnxImageBase.GRAPH);
+        if (!Files.exists(graph)) {
+            HuggingFace files = HuggingFace.open(folder);
+            try {
+                return new Found(files.imageClassifier(), files.weights()::read, files.labels(), files::close);
+            } catch (RuntimeException e) {
+                files.close();
+                throw e;
+            }
+        }
+        List<String> labels = TunedFile.read(folder).labels();
+        OnnxImageClassifier model = OnnxImageClassifier.open(graph, ImageProcessor.size(folder));
+        BaseWeights weights = BaseWeights.open(folder);
+        return new Found(
+                model.withLabels(labels.size()), (name, memory) -> weights.read(name, 0, memory), labels, () -> {
+                    weights.close();
+                    model.close();
+                });
     }
 
     /// All classes, the likeliest first.
@@ -89,7 +122,7 @@ public final class ImageLabeler implements AutoCloseable {
     @Override
     public void close() {
         executor.close();
-        files.close();
+        end.run();
         store.close();
     }
 }

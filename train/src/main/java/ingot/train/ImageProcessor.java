@@ -27,12 +27,7 @@ final class ImageProcessor {
         if (!Files.exists(file)) {
             return plain;
         }
-        JsonNode json;
-        try {
-            json = JsonMapper.shared().readTree(Files.readString(file));
-        } catch (IOException | JacksonException e) {
-            throw new IngotException(file + ": cannot be read: " + e.getMessage(), e);
-        }
+        JsonNode json = json(file);
         ImagePreparation fitted = plain.cropped(json.path("do_center_crop").asBoolean(false));
         List<Double> mean = numbers(file, json, "image_mean");
         List<Double> deviation = numbers(file, json, "image_std");
@@ -41,6 +36,24 @@ final class ImageProcessor {
             return normalises ? fitted : fitted.normalised(List.of(0.0), List.of(1.0));
         }
         return fitted.normalised(mean, deviation);
+    }
+
+    /// Height and width of the images of a folder that was written here.
+    static int size(Path folder) {
+        Path file = folder.resolve(NAME);
+        int size = json(file).path("size").path("height").asInt(0);
+        if (size < 1) {
+            throw new IngotException(file + ": size.height is missing");
+        }
+        return size;
+    }
+
+    private static JsonNode json(Path file) {
+        try {
+            return JsonMapper.shared().readTree(Files.readString(file));
+        } catch (IOException | JacksonException e) {
+            throw new IngotException(file + ": cannot be read: " + e.getMessage(), e);
+        }
     }
 
     private static List<Double> numbers(Path file, JsonNode json, String key) {

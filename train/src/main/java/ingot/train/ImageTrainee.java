@@ -11,58 +11,50 @@ import ingot.nn.MobileNet;
 import ingot.nn.Parameter;
 import ingot.nn.ResNet;
 import ingot.store.BaseWeights;
+import ingot.store.Safetensors;
 import ingot.store.WeightStore.Key;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// A classifier of images: a new network, or one that exists and goes on learning, perhaps other classes.
-final class ImageTrainee implements Trainee {
-    private final ImageConfig config;
-    private final @Nullable HuggingFace files;
-    private final @Nullable BaseWeights base;
-
-    private ImageTrainee(ImageConfig config, @Nullable HuggingFace files, @Nullable BaseWeights base) {
-        this.config = config;
-        this.files = files;
-        this.base = base;
-    }
-
+///
+/// @param base the model that exists; null for a new one
+record ImageTrainee(ImageConfig config, @Nullable BaseModel base) implements Trainee {
     static ImageTrainee open(ImageConfig config) {
-        String from = config.model().from();
-        if (from.isEmpty()) {
-            return new ImageTrainee(config, null, null);
+        if (config.model().from().isEmpty()) {
+            return new ImageTrainee(config, null);
         }
-        Path folder = Path.of(from);
-        if (!Files.isDirectory(folder)) {
-            throw new IngotException("model.from: no such folder: " + from + "; expected one with config.json and"
-                    + " model.safetensors of an image classifier");
+        Path path = Path.of(config.model().from());
+        if (!Files.exists(path)) {
+            throw new IngotException(
+                    "model.from: no such file or folder: " + config.model().from() + "; expected a"
+                            + " folder with config.json and model.safetensors, or an ONNX file");
         }
-        if (folder.toAbsolutePath()
-                .normalize()
-                .equals(Path.of(config.run()).toAbsolutePath().normalize())) {
-            throw new IngotException("configuration: model.from " + from
-                    + " is the run folder, where the run writes its" + " own model; choose another with run=…");
+        BaseModel base = path.getFileName().toString().endsWith(".onnx")
+                ? OnnxImageBase.open(
+                        path, config.model().size(), RunFolder.of(config).path())
+                : new BaseModel.FolderModel(HuggingFace.open(path), BaseWeights.open(path));
+        Path run = Path.of(config.run()).toAbsolutePath().normalize();
+        if (base.folder().toAbsolutePath().normalize().equals(run)) {
+            base.close();
+            throw new IngotException(
+                    "configuration: model.from " + config.model().from() + " lies in the run folder,"
+                            + " where the run writes its own model; choose another with run=…");
         }
-        HuggingFace files = HuggingFace.open(folder);
-        try {
-            files.imageClassifier();
-            return new ImageTrainee(config, files, BaseWeights.open(folder));
-        } catch (RuntimeException e) {
-            files.close();
-            throw e;
-        }
+        return new ImageTrainee(config, base);
     }
 
     @Override
     public Map<String, String> origin() {
-        return base == null ? Map.of() : Map.of(RunIdentity.BASE, base.fingerprint());
+        return base == null ? Map.of() : Map.of(RunIdentity.BASE, base.weights().fingerprint());
     }
 
     @Override
@@ -137,17 +129,19 @@ final class ImageTrainee implements Trainee {
 
     @Override
     public Lesson withoutData(RunFolder folder) {
-        try (HuggingFace run = HuggingFace.open(folder.path())) {
-            List<String> labels = run.labels();
-            ImageClassifier model = model(labels.size());
-            return new Untaught(
-                    ImageLesson.task(model, start(model), (step, executor) -> 0), writer(model, labels), () -> {});
-        }
+        List<String> labels = TunedFile.read(folder.path()).labels();
+        ImageClassifier model = model(labels.size());
+        return new Untaught(
+                ImageLesson.task(model, start(model), (step, executor) -> 0), writer(model, labels), () -> {});
     }
 
     private ImageClassifier model(int labels) {
-        if (files != null) {
-            return files.imageClassifier().withLabels(labels);
+        if (base != null) {
+            if (base.network() instanceof ImageClassifier images) {
+                return images.withLabels(labels);
+            }
+            throw new IngotException("configuration: task " + ImageConfig.TASK + " needs a classifier of images;"
+                    + " model.from is " + base.describe());
         }
         ImageConfig.ModelConfig m = config.model();
         return switch (m.type()) {
@@ -157,40 +151,49 @@ final class ImageTrainee implements Trainee {
     }
 
     private String describe() {
-        return files != null
-                ? files.type() + " of " + files.folder()
-                : Section.kebab(config.model().type()) + " from scratch";
+        return base != null ? base.describe() : Section.kebab(config.model().type()) + " from scratch";
     }
 
     private ImagePreparation preparation(ImageClassifier model) {
         return config.preparation(
-                files != null
-                        ? ImageProcessor.read(files.folder(), model)
+                base != null
+                        ? ImageProcessor.read(base.folder(), model)
                         : ImagePreparation.of(model.channels(), model.imageSize()));
     }
 
     private Start start(ImageClassifier model) {
         List<Parameter> parameters = model.weights();
-        if (config.model().weights() == FineTuneConfig.Weights.RANDOM) {
-            return Start.grown(parameters, null, config.train().freeze());
+        boolean random = config.model().weights() == FineTuneConfig.Weights.RANDOM;
+        if (random && !model.tracks() && !model.statistics().isEmpty()) {
+            throw new IngotException("configuration: model.weights is random, but the norms of " + describe()
+                    + " need the statistics of the file");
         }
-        if (files != null && base != null) {
-            Map<String, String> names = new HashMap<>(files.stored(parameters));
-            names.values().removeIf(name -> !base.contains(name));
-            base.rename(names);
+        if (base != null && !random) {
+            base.weights().rename(base.names(parameters));
         }
-        return Start.grown(parameters, base, config.train().freeze());
+        Start start = Start.grown(
+                parameters,
+                base == null || random ? null : base.weights(),
+                config.train().freeze());
+        if (model.tracks()) {
+            return start;
+        }
+        Set<String> frozen = new HashSet<>(start.frozen());
+        model.statistics().forEach(statistic -> frozen.add(statistic.name()));
+        return new Start(start.base(), frozen);
     }
 
     private Untaught.Writer writer(ImageClassifier model, List<String> labels) {
         ImagePreparation preparation = preparation(model);
         return (to, store) -> {
-            if (files == null) {
-                HuggingFace.saveNew(to, model, labels, (name, reader) -> store.read(Key.weight(name), reader));
+            Safetensors.Contents contents = (name, reader) -> store.read(Key.weight(name), reader);
+            if (base == null) {
+                HuggingFace.saveNew(to, model, labels, contents);
             } else {
-                files.save(to, model, labels, (name, reader) -> store.read(Key.weight(name), reader));
+                base.save(to, model, labels, contents);
             }
             ImageProcessor.write(to, preparation);
+            new TunedFile(labels, 0).write(to);
         };
     }
 
@@ -198,9 +201,6 @@ final class ImageTrainee implements Trainee {
     public void close() {
         if (base != null) {
             base.close();
-        }
-        if (files != null) {
-            files.close();
         }
     }
 }

@@ -155,6 +155,24 @@ class ImageRunTest {
         }
     }
 
+    /// The file up to its last linear layer; what was there before is frozen.
+    @Test
+    void aModelInOnnxGetsAnotherHead() {
+        Path file = Reference.orSkip("mobilenet_v2").resolve("model.onnx");
+        ImageConfig config = config(
+                "task: image-classification",
+                "onnx",
+                "model.from=" + file,
+                "model.size=64",
+                "train.steps=2",
+                "train.batch=4",
+                "train.freeze=['*', '!head.*']");
+        assertThat(train(config, SILENT).finished()).isTrue();
+        try (ImageLabeler labeler = ImageLabeler.open(folder.resolve("onnx"), backend)) {
+            assertThat(labeler.guess(folder.resolve("sides/left/0.bmp"))).hasSize(2);
+        }
+    }
+
     @Test
     void aConfigurationIsWhatItSays() {
         ImageConfig config = config(SCRATCH, "run", "data.mean=[0.1]", "data.deviation=[0.2]", "data.fit=crop");
