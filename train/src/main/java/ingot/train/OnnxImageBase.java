@@ -30,15 +30,16 @@ record OnnxImageBase(OnnxImageClassifier model, BaseWeights weights) implements 
     static OnnxImageBase open(Path file, int size, Path run) {
         OnnxImageClassifier model = OnnxImageClassifier.open(file, size);
         try {
+            Files.createDirectories(run);
             Path weights = run.resolve(WEIGHTS);
-            if (!Files.exists(weights)) {
-                Files.createDirectories(run);
-                Safetensors.write(weights, Map.of(), model.types(), model.contents());
-            }
+            Path partial = run.resolve(WEIGHTS + ".partial");
+            Safetensors.write(partial, Map.of(), model.types(), model.contents());
+            Files.move(partial, weights, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
             return new OnnxImageBase(model, BaseWeights.open(weights));
         } catch (IOException e) {
             model.close();
-            throw new IngotException("run: cannot make the folder " + run + ": " + e.getMessage(), e);
+            throw new IngotException(
+                    "run: cannot write the weights of " + file + " to " + run + ": " + e.getMessage(), e);
         } catch (RuntimeException e) {
             model.close();
             throw e;
