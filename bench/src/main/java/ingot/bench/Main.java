@@ -13,6 +13,7 @@ import picocli.CommandLine;
             ConvolutionBenchmark.class,
             MapBenchmark.class,
             TrainBenchmark.class,
+            InferBenchmark.class,
             ProfileBenchmark.class,
             StreamBenchmark.class,
             ForwardBenchmark.class,
