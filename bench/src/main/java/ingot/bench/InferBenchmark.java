@@ -15,6 +15,7 @@ import ingot.ir.IngotException;
 import ingot.ir.Op;
 import ingot.ir.Value;
 import ingot.runtime.Executor;
+import ingot.runtime.Profile;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
 import ingot.store.WeightStore.Key;
@@ -51,6 +52,9 @@ final class InferBenchmark implements Callable<Integer> {
 
     @CommandLine.Mixin
     private ThreadsOption threads = new ThreadsOption();
+
+    @CommandLine.Option(names = "--rows", defaultValue = "0", description = "kernels to list, the slowest first")
+    private int rows;
 
     @CommandLine.Option(names = "--no-peer", description = "measure Ingot alone")
     private boolean alone;
@@ -98,6 +102,14 @@ final class InferBenchmark implements Callable<Integer> {
                 theirs.add(other);
                 ratio.add(other / mine);
             }
+        }
+        if (rows > 0) {
+            Profile profile = new Profile();
+            executor.profile(profile);
+            for (int i = 0; i < runs; i++) {
+                executor.run(StageUpdates.NONE);
+            }
+            ProfileBenchmark.list(profile, runs, ours.median() * 1e3, rows);
         }
         double flops = Explain.flops(program);
         row("ingot", ours, flops, peaks.fma());

@@ -1,5 +1,6 @@
 package ingot.bench;
 
+import ingot.compiler.Explain;
 import ingot.compiler.Kernel;
 import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
@@ -49,22 +50,26 @@ final class ProfileBenchmark implements Callable<Integer> {
             Sample.print(
                     "%s, %.1f ms per step; fma peak %.1f GFLOP/s, copy %.1f GB/s; %s",
                     size, step, peaks.fma(), peaks.copy(), Sample.load());
-            double listed = 0;
-            int printed = 0;
-            for (Profile.Entry entry : profile.entries()) {
-                double each = entry.nanoseconds() / 1e6 / steps;
-                listed += each;
-                if (printed++ < rows) {
-                    Sample.print(
-                            "%7.2f ms %5.1f %% %4d x  %s",
-                            each, 100 * each / step, entry.calls() / steps, describe(entry));
-                }
-            }
-            Sample.print(
-                    "%7.2f ms %5.1f %% in all %d kernels",
-                    listed, 100 * listed / step, profile.entries().size());
+            list(profile, steps, step, rows);
         }
         return 0;
+    }
+
+    /// The kernels that take longest, of `steps` steps of `step` milliseconds each.
+    static void list(Profile profile, int steps, double step, int rows) {
+        double listed = 0;
+        int printed = 0;
+        for (Profile.Entry entry : profile.entries()) {
+            double each = entry.nanoseconds() / 1e6 / steps;
+            listed += each;
+            if (printed++ < rows) {
+                Sample.print(
+                        "%7.2f ms %5.1f %% %4d x  %s", each, 100 * each / step, entry.calls() / steps, describe(entry));
+            }
+        }
+        Sample.print(
+                "%7.2f ms %5.1f %% in all %d kernels",
+                listed, 100 * listed / step, profile.entries().size());
     }
 
     /// The kernel, its rate of memory traffic, and for products its rate of arithmetic.
@@ -79,10 +84,13 @@ final class ProfileBenchmark implements Callable<Integer> {
             bytes += layout.type().bytes();
         }
         String rate = "%.1f GB/s".formatted(bytes / seconds / 1e9);
+        if (kernel instanceof Kernel.Convolution convolution) {
+            return "convolution " + convolution.kernel().shape() + " over "
+                    + convolution.windows().shape() + "  "
+                    + "%.1f GFLOP/s".formatted(Explain.flops(kernel) / seconds / 1e9);
+        }
         if (kernel instanceof Kernel.Matmul matmul) {
-            double flops =
-                    2.0 * matmul.c().shape().elements() * matmul.a().shape().dim(-1);
-            rate = "%.1f GFLOP/s".formatted(flops / seconds / 1e9);
+            rate = "%.1f GFLOP/s".formatted(Explain.flops(kernel) / seconds / 1e9);
             return "matmul " + matmul.a().shape() + " x " + matmul.b().shape()
                     + (matmul.segments() > 1 ? " in " + matmul.segments() + " segments" : "") + "  " + rate;
         }
