@@ -3,7 +3,10 @@ package ingot.cpu;
 import ingot.compiler.Backend;
 import ingot.compiler.Kernel;
 import ingot.compiler.KernelInterpreter;
+import ingot.compiler.Layout;
 import ingot.ir.DType;
+import ingot.ir.Op;
+import ingot.ir.Value;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -78,12 +81,41 @@ public final class CpuBackend implements Backend {
                 case Kernel.ScatterAdd scatter
                 when isNarrow(scatter) && scatter.out().dtype() != DType.BOOL ->
                     new ScatterAddExecutable(scatter, crew, passes);
-                case Kernel.Matmul _, Kernel.Convolution _, Kernel.Gather _, Kernel.ScatterAdd _, Kernel.Loop _ ->
+                case Kernel.Loop loop -> loop(loop);
+                case Kernel.Matmul _, Kernel.Convolution _, Kernel.Gather _, Kernel.ScatterAdd _ ->
                     new Interpreted(kernel);
             };
         } catch (UnsupportedPassException e) {
             return new Interpreted(kernel);
         }
+    }
+
+    /// Loops that move or convert bytes have code of their own.
+    private Executable loop(Kernel.Loop loop) {
+        Executable convert = ConvertExecutable.of(loop, crew);
+        if (convert != null) {
+            return convert;
+        }
+        if (loop.body().output("0").op() instanceof Op.Gather(Value table, Value indices, int axis)
+                && axis == 0
+                && table.dtype().bytes() == 1
+                && table.op() instanceof Op.Input(String first, _)
+                && first.equals("0")
+                && indices.op() instanceof Op.Input
+                && indices.dtype() == DType.I32
+                && loop.reads().size() == 2) {
+            Kernel.Gather gather = new Kernel.Gather(
+                    bytes(loop.reads().get(0)),
+                    loop.reads().get(1),
+                    bytes(loop.writes().get(0)));
+            return new GatherExecutable(gather, crew, passes);
+        }
+        return new Interpreted(loop);
+    }
+
+    /// The same bytes under the type of bytes that gathers know.
+    private static Layout bytes(Layout layout) {
+        return new Layout(DType.BOOL, layout.shape(), layout.offset(), layout.strides());
     }
 
     private static boolean isFloat(Kernel kernel) {
