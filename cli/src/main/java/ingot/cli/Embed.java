@@ -1,9 +1,13 @@
 package ingot.cli;
 
+import ingot.compiler.Backend;
 import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.TilePool;
+import ingot.formats.ModelFile;
+import ingot.train.OnnxEmbedder;
 import ingot.train.TextEmbedder;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -28,7 +32,10 @@ import picocli.CommandLine.Parameters;
 final class Embed implements Callable<Integer> {
     private final Screen screen;
 
-    @Parameters(index = "0", paramLabel = "FOLDER", description = "A Hugging Face folder of a text encoder.")
+    @Parameters(
+            index = "0",
+            paramLabel = "MODEL",
+            description = "A Hugging Face folder of a text encoder, or an ONNX file beside its tokenizer.json.")
     private String folder = "";
 
     @Option(names = "--text", paramLabel = "TEXT", required = true, description = "A text; may be given several times.")
@@ -43,10 +50,8 @@ final class Embed implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        try (TilePool pool = new TilePool(Threads.of(threads));
-                TextEmbedder embedder =
-                        TextEmbedder.open(Generate.model(folder), new CpuBackend(pool, Autotuner.ofMachine()))) {
-            List<float[]> vectors = embedder.embed(texts);
+        try (TilePool pool = new TilePool(Threads.of(threads))) {
+            List<float[]> vectors = vectors(new CpuBackend(pool, Autotuner.ofMachine()));
             if (vectors.size() == 1) {
                 screen.line(Arrays.toString(vectors.getFirst()));
             }
@@ -58,6 +63,18 @@ final class Embed implements Callable<Integer> {
             }
         }
         return 0;
+    }
+
+    private List<float[]> vectors(Backend backend) {
+        Path path = ConfigFile.folder(folder);
+        if (ModelFile.detect(path) instanceof ModelFile.Onnx onnx) {
+            try (OnnxEmbedder embedder = OnnxEmbedder.open(onnx.path(), backend)) {
+                return embedder.embed(texts);
+            }
+        }
+        try (TextEmbedder embedder = TextEmbedder.open(Generate.model(folder), backend)) {
+            return embedder.embed(texts);
+        }
     }
 
     private static double cosine(float[] a, float[] b) {

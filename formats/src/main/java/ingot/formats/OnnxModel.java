@@ -68,6 +68,11 @@ public final class OnnxModel implements AutoCloseable, OnnxTensor.Neighbours {
         return contents.functions();
     }
 
+    /// Names of what goes in.
+    public List<String> inputs() {
+        return contents.graph().freeInputs().stream().map(OnnxGraph.Port::name).toList();
+    }
+
     /// Versions of the operator sets by domain; the standard domain is the empty name.
     public Map<String, Long> opsets() {
         return Map.copyOf(contents.opsets());
