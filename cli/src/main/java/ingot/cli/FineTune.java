@@ -97,6 +97,7 @@ final class FineTune implements Callable<Integer> {
             }
             List<String> scratch = new ArrayList<>(memory.with(overrides));
             scratch.add("model.weights=random");
+            scratch.add("train.freeze=[]"); // nothing random deserves to stay
             scratch.add("run=" + config.run() + "-scratch");
             screen.line("");
             screen.line(screen.bold("The same from random weights"));

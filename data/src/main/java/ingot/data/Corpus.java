@@ -47,15 +47,15 @@ public record Corpus(String source, List<Document> documents) {
     }
 
     static Corpus open(String source, List<String> include, Packages packages) {
-        Path root;
+        return new Corpus(source, SourceReader.read(source, local(source, packages), include));
+    }
+
+    /// The file or folder of a source on this machine.
+    static Path local(String source, Packages packages) {
         if (source.startsWith("maven:")) {
-            root = packages.maven(source);
-        } else if (source.startsWith("npm:")) {
-            root = packages.npm(source);
-        } else {
-            root = existing(source);
+            return packages.maven(source);
         }
-        return new Corpus(source, SourceReader.read(source, root, include));
+        return source.startsWith("npm:") ? packages.npm(source) : existing(source);
     }
 
     /// `$XDG_CACHE_HOME/ingot` or `~/.cache/ingot`.

@@ -48,10 +48,19 @@ public final class TextTokenizer implements AutoCloseable {
     /// The same with texts cut so that they have at most `most` tokens, the special ones included, or fewer if the file
     /// says so.
     public static TextTokenizer open(Path path, int most) {
+        return open(path, most, true);
+    }
+
+    /// The same with texts cut so that they have at most `most` tokens, whatever the file says.
+    public static TextTokenizer cutting(Path path, int most) {
+        return open(path, most, false);
+    }
+
+    private static TextTokenizer open(Path path, int most, boolean fewer) {
         Path file = Files.isDirectory(path) ? path.resolve("tokenizer.json") : path;
         try {
             byte[] content = Files.readAllBytes(file);
-            return of(file.toString(), content, JsonMapper.shared().readTree(content), most);
+            return of(file.toString(), content, JsonMapper.shared().readTree(content), most, fewer);
         } catch (IOException e) {
             throw new IngotException(file + ": the tokenizer cannot be read (" + SourceReader.reason(e) + ")", e);
         } catch (JacksonException e) {
@@ -59,10 +68,10 @@ public final class TextTokenizer implements AutoCloseable {
         }
     }
 
-    private static TextTokenizer of(String where, byte[] content, JsonNode root, int most) {
+    private static TextTokenizer of(String where, byte[] content, JsonNode root, int most, boolean fewer) {
         int size = size(where, root);
         int said = root.path("truncation").path("max_length").asInt(0);
-        int length = said > 0 && most > 0 ? Math.min(said, most) : most;
+        int length = fewer && said > 0 && most > 0 ? Math.min(said, most) : most;
         Map<String, String> options = length == 0
                 ? Map.of("truncation", "do_not_truncate", "padding", "false")
                 : Map.of(

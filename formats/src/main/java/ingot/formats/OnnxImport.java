@@ -2,6 +2,7 @@ package ingot.formats;
 
 import ingot.ir.Graph;
 import ingot.ir.Type;
+import ingot.store.BaseWeights;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.SequencedMap;
@@ -53,6 +54,19 @@ public final class OnnxImport implements WeightSource {
                     "onnx: " + model.path() + " has no weight " + name + "; it has " + weights.size());
         }
         tensor.read(target, model);
+    }
+
+    /// Where the weights lie, of those that are written as a file of weights would have them: f32, f16 or bf16, without
+    /// gaps.
+    public SequencedMap<String, BaseWeights.Region> regions() {
+        SequencedMap<String, BaseWeights.Region> regions = new LinkedHashMap<>();
+        weights.forEach((name, tensor) -> {
+            BaseWeights.Region region = tensor.region(model);
+            if (region != null) {
+                regions.put(name, region);
+            }
+        });
+        return regions;
     }
 
     /// Closes the model.

@@ -27,6 +27,7 @@ public final class OnnxModel implements AutoCloseable, OnnxTensor.Neighbours {
     private final Arena arena = Arena.ofShared();
     private final Map<String, MemorySegment> neighbours = new HashMap<>();
     private OnnxReader.Contents contents = OnnxReader.Contents.NONE;
+    private MemorySegment file = MemorySegment.NULL;
 
     private OnnxModel(Path path) {
         this.path = path;
@@ -38,7 +39,8 @@ public final class OnnxModel implements AutoCloseable, OnnxTensor.Neighbours {
         }
         OnnxModel model = new OnnxModel(path);
         try {
-            model.contents = new OnnxReader().model(map(path, model.arena));
+            model.file = map(path, model.arena);
+            model.contents = new OnnxReader().model(model.file);
             return model;
         } catch (IOException | RuntimeException e) {
             model.close();
@@ -58,6 +60,11 @@ public final class OnnxModel implements AutoCloseable, OnnxTensor.Neighbours {
 
     public Path path() {
         return path;
+    }
+
+    /// The place of a part of the file in it.
+    long offset(MemorySegment part) {
+        return part.address() - file.address();
     }
 
     OnnxGraph graph() {

@@ -5,11 +5,13 @@ import ingot.ir.IngotException;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
+import ingot.store.BaseWeights;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /// A tensor of an ONNX file: name, type, sizes, and where its bytes lie. They are read when asked for.
 record OnnxTensor(String name, OnnxType type, List<Long> dims, Data data) {
@@ -85,6 +87,35 @@ record OnnxTensor(String name, OnnxType type, List<Long> dims, Data data) {
     /// Bytes in the file.
     long bytes() {
         return type == OnnxType.STRING ? 0 : type.bytes(elements());
+    }
+
+    /// Where its bytes lie in a file of the model, if they are those of f32, f16 or bf16 elements without gaps.
+    BaseWeights.@Nullable Region region(OnnxModel model) {
+        DType dtype = switch (type) {
+            case FLOAT -> DType.F32;
+            case FLOAT16 -> DType.F16;
+            case BFLOAT16 -> DType.BF16;
+            default -> null;
+        };
+        if (dtype == null) {
+            return null;
+        }
+        checkSize(model);
+        Type stored = new Type(dtype, shape());
+        return switch (data) {
+            case Data.Raw raw -> new BaseWeights.Region(stored, model.path(), model.offset(raw.bytes()));
+            case Data.Numbers numbers ->
+                numbers.runs().size() == 1 && numbers.width() == 4 && dtype == DType.F32
+                        ? new BaseWeights.Region(
+                                stored,
+                                model.path(),
+                                model.offset(numbers.runs().getFirst()))
+                        : null;
+            case Data.External external ->
+                new BaseWeights.Region(
+                        stored, model.path().resolveSibling(external.location()), Math.max(0, external.offset()));
+            case Data.Strings _ -> null;
+        };
     }
 
     /// The whole tensor on the heap.

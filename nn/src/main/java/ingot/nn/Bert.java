@@ -75,11 +75,12 @@ public final class Bert implements TextEncoder {
     @Override
     public List<Parameter> parameters() {
         GraphBuilder b = new GraphBuilder("bert");
-        Value hidden = hidden(b, new Text(b.input("tokens", Type.i32(1, 1)), null, null, null));
+        Text text = new Text(b.input("tokens", Type.i32(1, 1)), null, null, null);
+        Value hidden = hidden(b, text);
         if (config.head().kind() == Head.Kind.NONE) {
             pooled(b, hidden);
         } else {
-            logits(b, hidden, null);
+            logits(b, hidden, text);
         }
         return Weights.declared(b.build(), config.deviation(), 1);
     }
@@ -135,7 +136,8 @@ public final class Bert implements TextEncoder {
     }
 
     @Override
-    public Value logits(GraphBuilder b, Value hidden, @Nullable Randomness random) {
+    public Value logits(GraphBuilder b, Value hidden, Text text) {
+        Randomness random = text.random();
         Weights w = new Weights(b, "");
         int labels = config.head().labels();
         int batch = hidden.shape().dim(0);

@@ -37,8 +37,9 @@ public interface TextEncoder extends Network {
     /// has none.
     Value pooled(GraphBuilder builder, Value hidden);
 
-    /// The head's outputs: [batch, labels], or [batch, time, labels] for one class per token.
-    Value logits(GraphBuilder builder, Value hidden, @Nullable Randomness random);
+    /// The head's outputs over the hidden states of a text: [batch, labels], or [batch, time, labels] for one class per
+    /// token.
+    Value logits(GraphBuilder builder, Value hidden, Text text);
 
     /// A batch of texts: tokens I32 [batch, time]; `mask` BOOL says which are no padding (null: all), `types` I32 which
     /// kind each is (null: 0); `random` null: no dropout.
@@ -74,8 +75,8 @@ public interface TextEncoder extends Network {
     /// The same inputs; output `logits`.
     default Graph logitsGraph(int batch, int time) {
         GraphBuilder builder = new GraphBuilder("logits");
-        Value hidden = hidden(builder, inputs(builder, batch, time, null));
-        builder.output("logits", logits(builder, hidden, null));
+        Text text = inputs(builder, batch, time, null);
+        builder.output("logits", logits(builder, hidden(builder, text), text));
         return builder.build();
     }
 
@@ -94,7 +95,7 @@ public interface TextEncoder extends Network {
         };
         Value targets = builder.input("targets", type);
         Value scale = builder.input("scale", new Type(DType.F32, Shape.SCALAR));
-        Value logits = logits(builder, hidden(builder, text), text.random());
+        Value logits = logits(builder, hidden(builder, text), text);
         Value losses = builder.scope("loss", () -> {
             if (head().kind() == Head.Kind.NUMBERS) {
                 Value difference = builder.subtract(logits, targets);

@@ -1,12 +1,12 @@
 package ingot.train;
 
+import ingot.data.Corpus;
+import ingot.data.Source;
 import ingot.formats.HuggingFace;
-import ingot.ir.IngotException;
 import ingot.nn.Network;
 import ingot.nn.Parameter;
 import ingot.store.BaseWeights;
 import ingot.store.Safetensors;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -42,16 +42,11 @@ interface BaseModel extends AutoCloseable {
     ///
     /// @param scratch a folder for what cannot be read where it lies
     static BaseModel open(FineTuneConfig config, Path scratch, Consumer<String> notice) {
-        Path path = existing(config.model().from());
-        return new FolderModel(HuggingFace.open(path), BaseWeights.open(path));
-    }
-
-    private static Path existing(String name) {
-        Path path = Path.of(name);
-        if (!Files.exists(path)) {
-            throw new IngotException("model.from: no such file or folder: " + name);
+        Path path = Source.file(config.model().from(), Corpus.defaultCache(), notice);
+        if (path.getFileName().toString().endsWith(".onnx")) {
+            return OnnxBase.open(path, config.model(), scratch);
         }
-        return path;
+        return new FolderModel(HuggingFace.open(path), BaseWeights.open(path));
     }
 
     /// A Hugging Face folder.

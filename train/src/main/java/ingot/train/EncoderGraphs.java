@@ -23,7 +23,7 @@ record EncoderGraphs(TextEncoder model, int length, boolean weighted) {
         TextEncoder.Text text = text(b, rows, dropout ? Randomness.input(b) : null);
         Head head = model.head();
         Value hidden = model.hidden(b, text);
-        Value logits = model.logits(b, hidden, text.random());
+        Value logits = model.logits(b, hidden, text);
         Value scale = b.input("scale", Type.f32());
         Value losses = b.scope("loss", () -> {
             if (head.kind() == Head.Kind.NUMBERS) {
@@ -47,7 +47,8 @@ record EncoderGraphs(TextEncoder model, int length, boolean weighted) {
     /// Inputs `tokens`, `mask`, perhaps `types`; output `logits`.
     Graph logits(int rows) {
         GraphBuilder b = new GraphBuilder("logits");
-        b.output("logits", model.logits(b, model.hidden(b, text(b, rows, null)), null));
+        TextEncoder.Text text = text(b, rows, null);
+        b.output("logits", model.logits(b, model.hidden(b, text), text));
         return b.build();
     }
 

@@ -1,6 +1,8 @@
 package ingot.train;
 
+import ingot.data.Corpus;
 import ingot.data.Row;
+import ingot.data.Source;
 import ingot.data.TextTokenizer;
 import ingot.ir.IngotException;
 import ingot.nn.Head;
@@ -20,6 +22,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -87,7 +90,7 @@ final class TunedTrainee implements Trainee {
         int[] training = classes(rows.training().rows(), labels);
         int[] heldOut = classes(rows.heldOut().rows(), labels);
         List<DataSummary.Group> groups = groups(labels, training, heldOut);
-        Path tokenizerFile = tokenizer(folder);
+        Path tokenizerFile = tokenizer(folder, notice -> callback.onPhase(notice, 0, 0));
         try (TextTokenizer tokenizer = open(tokenizerFile, config.length())) {
             Texts texts = Texts.of(pairs(rows.all()), tokenizer, callback);
             int count = rows.training().rows().size();
@@ -209,12 +212,12 @@ final class TunedTrainee implements Trainee {
     // ---- the tokenizer
 
     /// The run's own copy, made when it begins.
-    private Path tokenizer(RunFolder folder) {
+    private Path tokenizer(RunFolder folder, Consumer<String> notice) {
         Path own = folder.tokenizer();
         if (!folder.begun() || !Files.exists(own)) {
             Path given = config.model().tokenizer().isEmpty()
                     ? model.folder().resolve("tokenizer.json")
-                    : Path.of(config.model().tokenizer());
+                    : Source.file(config.model().tokenizer(), Corpus.defaultCache(), notice);
             try {
                 TextTokenizer.open(given).close();
                 Path partial = own.resolveSibling(own.getFileName() + ".partial");
@@ -234,7 +237,8 @@ final class TunedTrainee implements Trainee {
             throw new IngotException(
                     "configuration: length is " + length + ", the model has positions for " + most + " tokens");
         }
-        TextTokenizer tokenizer = TextTokenizer.open(file, length > 0 ? length : most);
+        TextTokenizer tokenizer =
+                length > 0 ? TextTokenizer.cutting(file, length) : TextTokenizer.open(file, most);
         int known = encoder().vocabulary();
         if (tokenizer.vocabularySize() > known) {
             int size = tokenizer.vocabularySize();
