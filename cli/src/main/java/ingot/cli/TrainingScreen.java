@@ -116,8 +116,8 @@ final class TrainingScreen implements Callback {
                 if (examples.cut() > 0) {
                     item(
                             "",
-                            Quantity.count(examples.cut(), examples.unit()) + " longer than " + examples.size()
-                                    + " lose their end");
+                            Quantity.count(examples.cut(), examples.unit()) + " reach " + examples.size()
+                                    + "; what is longer was cut");
                 }
             }
         }

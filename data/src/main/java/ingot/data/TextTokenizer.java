@@ -28,8 +28,9 @@ public final class TextTokenizer implements AutoCloseable {
     private final int size;
     private final int padding;
 
-    /// The ids of a text and which of two texts each belongs to.
-    public record Encoded(int[] ids, int[] types) {}
+    /// The ids of a text, which of two texts each belongs to and, of a text that is given in words, to which word: −1
+    /// for special tokens.
+    public record Encoded(int[] ids, int[] types, int[] words) {}
 
     /// Texts side by side, [rows, length] row-major; the shorter ones end in padding, where `mask` is false.
     public record Batch(int rows, int length, int[] ids, int[] types, boolean[] mask) {}
@@ -139,6 +140,48 @@ public final class TextTokenizer implements AutoCloseable {
         return encoded(() -> library.encode(Utf8.wellFormed(first), Utf8.wellFormed(second), true, false));
     }
 
+    /// The ids of a text without special tokens; never cut by more than `most` of the tokenizer.
+    public int[] plain(String text) {
+        return ints(library.encode(Utf8.wellFormed(text), false, false).getIds());
+    }
+
+    /// The special tokens that the file puts before and after a text.
+    public Around around() {
+        int[] plain = plain("a");
+        int[] whole = encode("a").ids();
+        for (int at = 0; at + plain.length <= whole.length; at++) {
+            if (Arrays.equals(whole, at, at + plain.length, plain, 0, plain.length)) {
+                return new Around(
+                        Arrays.copyOf(whole, at), Arrays.copyOfRange(whole, at + plain.length, whole.length));
+            }
+        }
+        return new Around(new int[0], new int[0]);
+    }
+
+    /// Special tokens around a text.
+    public record Around(int[] before, int[] after) {}
+
+    /// The ids of words, of which each token knows its own, between the special tokens; `most` tokens in all.
+    public Encoded encodeWords(List<String> words, int most) {
+        Around around = around();
+        int room = Math.max(0, most - around.before().length - around.after().length);
+        int[] ids = Arrays.copyOf(around.before(), around.before().length + room + around.after().length);
+        int[] owners = new int[ids.length];
+        Arrays.fill(owners, -1);
+        int count = around.before().length;
+        int end = count + room;
+        for (int word = 0; word < words.size() && count < end; word++) {
+            int[] pieces = plain((word == 0 ? "" : " ") + words.get(word));
+            for (int i = 0; i < pieces.length && count < end; i++) {
+                owners[count] = word;
+                ids[count++] = pieces[i];
+            }
+        }
+        System.arraycopy(around.after(), 0, ids, count, around.after().length);
+        count += around.after().length;
+        return new Encoded(Arrays.copyOf(ids, count), new int[count], Arrays.copyOf(owners, count));
+    }
+
     /// Texts side by side, as long as the longest.
     public Batch batch(List<String> texts) {
         List<Encoded> all = texts.stream().map(this::encode).toList();
@@ -224,7 +267,7 @@ public final class TextTokenizer implements AutoCloseable {
     }
 
     private static Encoded encoded(Encoding encoding) {
-        return new Encoded(ints(encoding.getIds()), ints(encoding.getTypeIds()));
+        return new Encoded(ints(encoding.getIds()), ints(encoding.getTypeIds()), new int[0]);
     }
 
     private static int[] ints(long @Nullable [] values) {

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /// A model that exists and is to be fine-tuned: what it is, where its weights lie, and how it is saved.
@@ -29,6 +30,9 @@ interface BaseModel extends AutoCloseable {
 
     /// The names in the files of those parameters that they have.
     Map<String, String> names(List<Parameter> parameters);
+
+    /// The ids after which a text is complete; empty if it does not say.
+    Set<Integer> endTokens();
 
     /// Writes the tuned model in the layout of its origin.
     ///
@@ -71,6 +75,11 @@ interface BaseModel extends AutoCloseable {
             Map<String, String> names = new HashMap<>(files.stored(parameters));
             names.values().removeIf(stored -> !weights.contains(stored));
             return names;
+        }
+
+        @Override
+        public Set<Integer> endTokens() {
+            return files.endTokens();
         }
 
         @Override

@@ -16,7 +16,7 @@ public sealed interface DataSummary {
     /// @param unit what an example is: `text`, `pair`, `image` …
     /// @param groups how many there are of each label; one group without a name where there are no labels
     /// @param size of one example, such as `128 tokens`
-    /// @param cut examples that are longer than that and lose their end
+    /// @param cut examples that have that size at least: what was longer lost its end
     /// @param model what is trained, in words
     record Examples(String unit, List<Group> groups, String size, int cut, String model) implements DataSummary {
         public Examples {

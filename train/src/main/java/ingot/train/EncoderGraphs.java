@@ -75,13 +75,4 @@ record EncoderGraphs(TextEncoder model, int length, boolean weighted) {
         }
         return inputs;
     }
-
-    /// True if the model has dropout.
-    boolean random() {
-        Graph graph = loss(1, true);
-        return graph.values().stream()
-                .anyMatch(value -> value.op().operands().stream()
-                        .anyMatch(operand -> operand.op() instanceof ingot.ir.Op.Input input
-                                && input.name().equals("key")));
-    }
 }

@@ -50,7 +50,7 @@ final class EncoderLesson implements Lesson {
 
     /// The task of such a lesson.
     static Task task(EncoderGraphs graphs, Start start, Task.Feed feed) {
-        boolean random = graphs.random();
+        boolean random = Task.draws(graphs.loss(1, true));
         return new Task(
                 graphs.model().parameters(), rows -> graphs.loss(rows, random), graphs.batched(), random, feed, start);
     }

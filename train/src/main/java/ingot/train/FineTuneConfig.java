@@ -2,6 +2,7 @@ package ingot.train;
 
 import static ingot.train.ConfigText.require;
 
+import ingot.data.Mail;
 import ingot.data.Table;
 import ingot.ir.IngotException;
 import ingot.nn.Lora;
@@ -63,6 +64,22 @@ public record FineTuneConfig(
         FIRST
     }
 
+    /// What a text is.
+    public enum Content {
+        /// Read as it is.
+        TEXT,
+        /// An e-mail: sender, subject and what a person reads of it.
+        MAIL;
+
+        /// The text that the model sees.
+        String of(String raw) {
+            return switch (this) {
+                case TEXT -> raw;
+                case MAIL -> Mail.read(raw);
+            };
+        }
+    }
+
     public enum ClassWeights {
         /// Every example counts the same.
         NONE,
@@ -102,6 +119,7 @@ public record FineTuneConfig(
             double heldOut,
             String evaluation,
             SequencedMap<String, List<String>> labels,
+            Content content,
             String text,
             String second,
             String label,
@@ -159,6 +177,7 @@ public record FineTuneConfig(
                 d.real("held-out", 0.1),
                 d.text("evaluation", ""),
                 d.named("labels"),
+                d.choice("content", Content.TEXT),
                 d.text("text", task == Goal.TOKEN_CLASSIFICATION ? "tokens" : Table.TEXT),
                 d.text("second", ""),
                 d.text("label", task == Goal.TOKEN_CLASSIFICATION ? "tags" : Table.LABEL),
@@ -202,6 +221,7 @@ public record FineTuneConfig(
         d.put("evaluation", data.evaluation());
         ObjectNode labels = d.putObject("labels");
         data.labels().forEach((label, globs) -> globs.forEach(labels.putArray(label)::add));
+        d.put("content", Section.kebab(data.content()));
         d.put("text", data.text());
         d.put("second", data.second());
         d.put("label", data.label());

@@ -12,6 +12,11 @@ interface Lesson extends AutoCloseable {
     /// What is learned, fed with the batches of every step.
     Task task();
 
+    /// The recipe that it is trained with, if another one is asked for: a loss that mixes rows needs the batch whole.
+    default Recipe recipe(Recipe asked) {
+        return asked;
+    }
+
     /// Rows of the training data: an epoch.
     int rows();
 

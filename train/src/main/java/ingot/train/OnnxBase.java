@@ -21,6 +21,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SequencedMap;
+import java.util.Set;
 
 /// A text encoder in an ONNX file. Tuned, it is the same file beside `model.safetensors`, which has all weights under
 /// the names of the file, and those of the head.
@@ -120,6 +121,11 @@ final class OnnxBase implements BaseModel {
             }
         }
         return names;
+    }
+
+    @Override
+    public Set<Integer> endTokens() {
+        return Set.of();
     }
 
     @Override

@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.ir.Graph;
+import ingot.ir.Op;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
 import java.util.List;
@@ -33,6 +34,14 @@ public record Task(
 
     public Task startingAt(Start other) {
         return new Task(parameters, lossGraph, batched, keyed, feed, other);
+    }
+
+    /// True if something in a graph draws random bits with the input `key`.
+    static boolean draws(Graph graph) {
+        return graph.values().stream()
+                .flatMap(value -> value.op().operands().stream())
+                .anyMatch(operand -> operand.op() instanceof Op.Input input
+                        && input.name().equals("key"));
     }
 
     /// The parameters that learn.

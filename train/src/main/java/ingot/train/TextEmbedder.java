@@ -3,18 +3,15 @@ package ingot.train;
 import ingot.compiler.Backend;
 import ingot.compiler.Compiler;
 import ingot.data.TextTokenizer;
-import ingot.formats.HuggingFace;
 import ingot.ir.DType;
 import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
-import ingot.ir.IngotException;
 import ingot.ir.Op.ReduceKind;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.TextEncoder;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
-import ingot.store.RamStore;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -37,51 +34,34 @@ import java.util.Map;
 public final class TextEmbedder implements AutoCloseable {
     private static final int LENGTH_STEP = 16;
 
-    private final HuggingFace files;
+    private final EncoderFolder folder;
     private final TextTokenizer tokenizer;
     private final Backend backend;
-    private final RamStore store = new RamStore();
     private final Map<Integer, Executor> executors = new LinkedHashMap<>();
 
-    private TextEmbedder(HuggingFace files, TextTokenizer tokenizer, Backend backend) {
-        this.files = files;
+    private TextEmbedder(EncoderFolder folder, TextTokenizer tokenizer, Backend backend) {
+        this.folder = folder;
         this.tokenizer = tokenizer;
         this.backend = backend;
     }
 
-    /// Opens a Hugging Face folder of a text encoder: config.json, model.safetensors, tokenizer.json.
-    public static TextEmbedder open(Path folder, Backend backend) {
-        HuggingFace files = HuggingFace.open(folder);
-        TextTokenizer tokenizer;
+    /// Opens a Hugging Face folder of a text encoder (config.json, model.safetensors, tokenizer.json), or the run of a
+    /// fine-tuning.
+    public static TextEmbedder open(Path path, Backend backend) {
+        EncoderFolder folder = EncoderFolder.open(path);
         try {
-            tokenizer = TextTokenizer.open(folder, files.encoder().context());
+            TextTokenizer tokenizer = TextTokenizer.open(path, folder.encoder().context());
+            folder.checkTokens(tokenizer.vocabularySize());
+            return new TextEmbedder(folder, tokenizer, backend);
         } catch (RuntimeException e) {
-            files.close();
+            folder.close();
             throw e;
         }
-        TextEmbedder embedder = new TextEmbedder(files, tokenizer, backend);
-        try {
-            embedder.load();
-            return embedder;
-        } catch (RuntimeException e) {
-            embedder.close();
-            throw e;
-        }
-    }
-
-    private void load() {
-        int known = files.encoder().vocabulary();
-        if (tokenizer.vocabularySize() > known) {
-            throw new IngotException("model: " + files.folder() + " has a tokenizer.json of "
-                    + tokenizer.vocabularySize() + " tokens, but its model knows " + known
-                    + " (vocab_size in config.json); they do not belong together");
-        }
-        ModelFolder.load(files, store);
     }
 
     /// Size of a vector.
     public int width() {
-        return files.encoder().width();
+        return folder.encoder().width();
     }
 
     public List<float[]> embed(List<String> texts) {
@@ -93,15 +73,15 @@ public final class TextEmbedder implements AutoCloseable {
     public float[] embed(String text) {
         TextTokenizer.Encoded encoded = tokenizer.encode(text);
         int count = Math.max(1, encoded.ids().length);
-        int length = Math.min(files.encoder().context(), (count + LENGTH_STEP - 1) / LENGTH_STEP * LENGTH_STEP);
+        int length = Math.min(folder.encoder().context(), (count + LENGTH_STEP - 1) / LENGTH_STEP * LENGTH_STEP);
         TextTokenizer.Batch batch = tokenizer.batch(List.of(encoded), length);
         Executor executor = executors.computeIfAbsent(
-                length, time -> new Executor(Compiler.inference(graph(files.encoder(), time)), backend, store));
+                length, time -> new Executor(Compiler.inference(graph(folder.encoder(), time)), backend, folder.weights()));
         MemorySegment mask = executor.input("mask");
         for (int i = 0; i < length; i++) {
             executor.input("tokens").setAtIndex(ValueLayout.JAVA_INT, i, batch.ids()[i]);
             mask.set(ValueLayout.JAVA_BYTE, i, (byte) (batch.mask()[i] || i == 0 ? 1 : 0));
-            if (files.encoder().tokenTypes() > 1) {
+            if (folder.encoder().tokenTypes() > 1) {
                 executor.input("types").setAtIndex(ValueLayout.JAVA_INT, i, batch.types()[i]);
             }
         }
@@ -130,7 +110,6 @@ public final class TextEmbedder implements AutoCloseable {
     public void close() {
         executors.values().forEach(Executor::close);
         tokenizer.close();
-        files.close();
-        store.close();
+        folder.close();
     }
 }

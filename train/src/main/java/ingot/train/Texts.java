@@ -67,11 +67,21 @@ record Texts(List<TextTokenizer.Encoded> encoded, int padding) {
         return (int) encoded.stream().filter(text -> text.ids().length > length).count();
     }
 
+    /// How many have that length at least: what is longer was cut to it.
+    int reaching(int length) {
+        return longer(length - 1);
+    }
+
     /// Writes a text into a row of the inputs `tokens`, `mask` and, if there is one, `types`, [rows, length] each.
     void write(int index, Executor executor, int row, int length, boolean typed) {
+        write(index, executor, row, length, typed, "");
+    }
+
+    /// The same where the names of the inputs begin with `prefix`.
+    void write(int index, Executor executor, int row, int length, boolean typed, String prefix) {
         TextTokenizer.Encoded text = encoded.get(index);
-        MemorySegment tokens = executor.input("tokens");
-        MemorySegment mask = executor.input("mask");
+        MemorySegment tokens = executor.input(prefix + "tokens");
+        MemorySegment mask = executor.input(prefix + "mask");
         long at = (long) row * length;
         for (int t = 0; t < length; t++) {
             boolean real = t < text.ids().length;
@@ -80,7 +90,7 @@ record Texts(List<TextTokenizer.Encoded> encoded, int padding) {
             mask.set(ValueLayout.JAVA_BYTE, at + t, (byte) (real || t == 0 ? 1 : 0));
         }
         if (typed) {
-            MemorySegment types = executor.input("types");
+            MemorySegment types = executor.input(prefix + "types");
             for (int t = 0; t < length; t++) {
                 types.setAtIndex(ValueLayout.JAVA_INT, at + t, t < text.types().length ? text.types()[t] : 0);
             }

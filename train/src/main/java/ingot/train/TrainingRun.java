@@ -93,7 +93,7 @@ public final class TrainingRun {
                 ? train.steps()
                 : new Batches(lesson.rows(), train.batch(), train.seed()).steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        return new Prepared(lesson, lesson.task(), train.recipe(steps), identity.with(lesson.fingerprints()), steps);
+        return new Prepared(lesson, lesson.task(), lesson.recipe(train.recipe(steps)), identity.with(lesson.fingerprints()), steps);
     }
 
     private Outcome train(Prepared run) {
@@ -153,7 +153,7 @@ public final class TrainingRun {
                 Trainee trainee = Trainee.of(config, callback);
                 Lesson lesson = trainee.withoutData(folder)) {
             Streamed settings = streamed(StoreInspection.inspect(folder.store()).identity());
-            Recipe recipe = config.train().anyRecipe();
+            Recipe recipe = lesson.recipe(config.train().anyRecipe());
             try (Trainer trainer = Trainer.streamed(lesson.task(), recipe, backend, backend.background(), settings)) {
                 trainer.flush();
                 Files.createDirectories(to);

@@ -3,12 +3,18 @@ package ingot.train;
 import ingot.store.WeightStore;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 
 /// A lesson without data: it says what is trained and can save it.
-record Untaught(Task task, Writer writer, Runnable end) implements Lesson {
+record Untaught(Task task, UnaryOperator<Recipe> how, Writer writer, Runnable end) implements Lesson {
     /// Writes a model with its weights from a store.
     interface Writer {
         void save(Path folder, WeightStore store);
+    }
+
+    @Override
+    public Recipe recipe(Recipe asked) {
+        return how.apply(asked);
     }
 
     @Override
