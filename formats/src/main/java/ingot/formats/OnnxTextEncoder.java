@@ -18,11 +18,9 @@ import ingot.nn.Initializer;
 import ingot.nn.Layers;
 import ingot.nn.Parameter;
 import ingot.nn.TextEncoder;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -35,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 /// The file's graph is imported for every size that is asked for, under the names of the file. An inference export has
 /// no dropout inside; a head adds pooling, dropout before it if that is wanted, and a linear layer `head.weight` and
 /// `head.bias`.
-public final class OnnxTextEncoder implements TextEncoder, WeightSource {
+public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
     /// Where the file does not say how many positions there are.
     private static final int MOST_TOKENS = 512;
 
@@ -345,14 +343,9 @@ public final class OnnxTextEncoder implements TextEncoder, WeightSource {
         return probe.regions();
     }
 
-    @Override
-    public SequencedMap<String, Type> types() {
-        return new LinkedHashMap<>(probe.types());
-    }
-
-    @Override
-    public void read(String name, MemorySegment target) {
-        probe.read(name, target);
+    /// The weights of the file.
+    public WeightSource weights() {
+        return probe;
     }
 
     @Override

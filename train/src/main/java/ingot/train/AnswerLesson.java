@@ -126,6 +126,11 @@ final class AnswerLesson implements Lesson {
     }
 
     @Override
+    public double flops() {
+        return Lesson.flops(task);
+    }
+
+    @Override
     public void save(Path folder, WeightStore store) {
         writer.save(folder, store);
     }

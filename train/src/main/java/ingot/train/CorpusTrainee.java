@@ -8,7 +8,6 @@ import ingot.store.BaseWeights;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /// A language model that learns from the text of a corpus.
@@ -70,7 +69,6 @@ final class CorpusTrainee implements Trainee {
         Gpt model = model(tokenizer.vocabularySize());
         return new Untaught(
                 task(config, model, base),
-                UnaryOperator.identity(),
                 (to, store) -> ModelFolder.save(to, model, tokenizer.endOfText(), store),
                 tokenizer::close);
     }

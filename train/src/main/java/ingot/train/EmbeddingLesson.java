@@ -145,6 +145,11 @@ final class EmbeddingLesson implements Lesson {
     }
 
     @Override
+    public double flops() {
+        return Lesson.flops(task);
+    }
+
+    @Override
     public void save(Path folder, WeightStore store) {
         writer.save(folder, store);
     }

@@ -99,6 +99,11 @@ final class EncoderLesson implements Lesson {
     }
 
     @Override
+    public double flops() {
+        return Lesson.flops(task);
+    }
+
+    @Override
     public void save(Path folder, WeightStore store) {
         writer.save(folder, store);
     }

@@ -1,9 +1,13 @@
 package ingot.train;
 
+import ingot.ir.Op;
+import ingot.ir.Value;
 import ingot.nn.Parameter;
 import ingot.store.WeightStore;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 
 /// What a run trains, with its data: parameters, loss and feed (`task`), how it is measured, and how it is saved.
 ///
@@ -36,6 +40,27 @@ interface Lesson extends AutoCloseable {
         for (Parameter parameter : task().parameters()) {
             boolean frozen = task().start().frozen().contains(parameter.name());
             all += (frozen ? 4.0 : 6.0) * parameter.type().shape().elements();
+        }
+        return all;
+    }
+
+    /// The same without the weights that rows are looked up in, where a graph shows which these are.
+    static double flops(Task task) {
+        Set<String> tables = new HashSet<>();
+        Set<String> multiplied = new HashSet<>();
+        for (Value value : task.lossGraph().apply(1).values()) {
+            for (Value operand : value.op().operands()) {
+                if (operand.op() instanceof Op.Weight weight) {
+                    (value.op() instanceof Op.Gather ? tables : multiplied).add(weight.name());
+                }
+            }
+        }
+        tables.removeAll(multiplied);
+        double all = 0;
+        for (Parameter parameter : task.parameters()) {
+            boolean frozen = task.start().frozen().contains(parameter.name());
+            double each = tables.contains(parameter.name()) ? 0 : frozen ? 4.0 : 6.0;
+            all += each * parameter.type().shape().elements();
         }
         return all;
     }

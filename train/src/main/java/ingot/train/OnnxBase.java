@@ -41,7 +41,7 @@ final class OnnxBase implements BaseModel {
         OnnxTextEncoder encoder = OnnxTextEncoder.open(file, pooling(config.pooling()), config.dropout());
         try {
             SequencedMap<String, BaseWeights.Region> regions = encoder.regions();
-            if (regions.keySet().equals(encoder.types().keySet())) {
+            if (regions.keySet().equals(encoder.weights().types().keySet())) {
                 return new OnnxBase(encoder, BaseWeights.of(file, fingerprint(file), regions));
             }
             return new OnnxBase(encoder, BaseWeights.open(unpacked(encoder, scratch)));
@@ -64,11 +64,11 @@ final class OnnxBase implements BaseModel {
             } catch (IOException e) {
                 throw new IngotException("run: cannot make the folder " + scratch + ": " + e.getMessage(), e);
             }
-            SequencedMap<String, Type> types = encoder.types();
+            SequencedMap<String, Type> types = encoder.weights().types();
             Safetensors.write(file, Map.of(), types, (name, reader) -> {
                 try (Arena arena = Arena.ofConfined()) {
                     MemorySegment memory = arena.allocate(types.get(name).bytes(), 64);
-                    encoder.read(name, memory);
+                    encoder.weights().read(name, memory);
                     reader.accept(memory);
                 }
             });

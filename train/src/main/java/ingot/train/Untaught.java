@@ -7,6 +7,11 @@ import java.util.function.UnaryOperator;
 
 /// A lesson without data: it says what is trained and can save it.
 record Untaught(Task task, UnaryOperator<Recipe> how, Writer writer, Runnable end) implements Lesson {
+    /// One that takes any recipe.
+    Untaught(Task task, Writer writer, Runnable end) {
+        this(task, UnaryOperator.identity(), writer, end);
+    }
+
     /// Writes a model with its weights from a store.
     interface Writer {
         void save(Path folder, WeightStore store);
