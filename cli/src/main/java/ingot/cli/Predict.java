@@ -153,7 +153,8 @@ final class Predict implements Callable<Integer> {
         return IntStream.range(0, one.labels().size())
                 .filter(i -> !one.labels().get(i).equals(one.label()))
                 .mapToObj(i -> one.labels().get(i)
-                        + String.format(Locale.ROOT, " %.4f", one.probabilities().get(i)))
+                        + String.format(
+                                Locale.ROOT, " %.4f", one.probabilities().get(i)))
                 .collect(Collectors.joining(", ", " (", ")"));
     }
 
@@ -167,8 +168,8 @@ final class Predict implements Callable<Integer> {
         try {
             return new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new IngotException("predict: cannot read " + file + ": "
-                    + (Files.exists(file) ? e.getMessage() : "no such file"), e);
+            throw new IngotException(
+                    "predict: cannot read " + file + ": " + (Files.exists(file) ? e.getMessage() : "no such file"), e);
         }
     }
 }

@@ -9,7 +9,7 @@ import java.util.function.IntFunction;
 ///
 /// The step sees `batch` sequences. Sums over the batch are chains inside of `shard` sequences and a fixed tree over
 /// the shards, so the bits depend on `batch` and `shard` only; `microBatch`, the stages and `recompute` decide memory
-/// and speed.
+/// and speed. Where the batch is one shard its rows may meet outside of sums too.
 ///
 /// @param lossGraph the loss for a batch of the given size; its outputs become the outputs of the program, those that
 /// carry the batch must

@@ -46,7 +46,9 @@ public final class Mail {
                     name = line.substring(0, colon).toLowerCase(Locale.ROOT);
                     headers.putIfAbsent(name, line.substring(colon + 1).strip());
                 } else if (!line.startsWith("From ") && !line.startsWith(">From ")) {
-                    return headers.isEmpty() ? new Part(Map.of(), text) : new Part(headers, text.substring(head.length()));
+                    return headers.isEmpty()
+                            ? new Part(Map.of(), text)
+                            : new Part(headers, text.substring(head.length()));
                 }
             }
             return headers.isEmpty()
@@ -86,7 +88,8 @@ public final class Mail {
             return "";
         }
         String decoded = decoded(part);
-        return part.type().equals("text/html") || decoded.stripLeading().toLowerCase(Locale.ROOT).startsWith("<html")
+        return part.type().equals("text/html")
+                        || decoded.stripLeading().toLowerCase(Locale.ROOT).startsWith("<html")
                 ? withoutTags(decoded)
                 : decoded;
     }

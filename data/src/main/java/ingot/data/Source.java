@@ -46,8 +46,7 @@ public final class Source {
         try {
             long changed = Files.getLastModifiedTime(archive).toMillis();
             String name = outer.replaceAll("[^A-Za-z0-9._-]+", "-").replaceAll("^-+", "");
-            return cache.resolve("unpacked")
-                    .resolve(name + "-" + Long.toHexString(Files.size(archive) * 31 + changed));
+            return cache.resolve("unpacked").resolve(name + "-" + Long.toHexString(Files.size(archive) * 31 + changed));
         } catch (IOException e) {
             throw new IngotException(source + ": cannot be read (" + SourceReader.reason(e) + ")", e);
         }

@@ -151,8 +151,7 @@ public final class TextTokenizer implements AutoCloseable {
         int[] whole = encode("a").ids();
         for (int at = 0; at + plain.length <= whole.length; at++) {
             if (Arrays.equals(whole, at, at + plain.length, plain, 0, plain.length)) {
-                return new Around(
-                        Arrays.copyOf(whole, at), Arrays.copyOfRange(whole, at + plain.length, whole.length));
+                return new Around(Arrays.copyOf(whole, at), Arrays.copyOfRange(whole, at + plain.length, whole.length));
             }
         }
         return new Around(new int[0], new int[0]);

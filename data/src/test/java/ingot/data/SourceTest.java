@@ -44,7 +44,8 @@ class SourceTest {
         Path all = Source.file(jar + "!/a/b/", folder.resolve("cache"), notices::add);
         assertThat(all.resolve("tokenizer.json")).hasContent("a/b/tokenizer.json");
         assertThat(model.resolveSibling("other.txt")).doesNotExist();
-        assertThat(Source.file(jar.toString(), folder.resolve("cache"), notices::add)).isEqualTo(jar);
+        assertThat(Source.file(jar.toString(), folder.resolve("cache"), notices::add))
+                .isEqualTo(jar);
     }
 
     @Test

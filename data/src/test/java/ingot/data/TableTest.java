@@ -92,7 +92,8 @@ class TableTest {
         classes.add("rare");
         HeldOut.Split split = HeldOut.of(contents, classes, 0.2, 7);
         assertThat(split.heldOut()).hasSizeBetween(20, 22);
-        assertThat(java.util.Arrays.stream(split.heldOut()).filter(i -> classes.get(i).equals("rare")))
+        assertThat(java.util.Arrays.stream(split.heldOut())
+                        .filter(i -> classes.get(i).equals("rare")))
                 .hasSizeBetween(2, 3);
         boolean first = java.util.Arrays.stream(split.heldOut()).anyMatch(i -> i == 0);
         assertThat(java.util.Arrays.stream(split.heldOut()).anyMatch(i -> i == 100))

@@ -60,19 +60,10 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
 
     /// The names of what goes in and out; the mask and the types may be missing.
     private record Ports(
-            String ids,
-            @Nullable String mask,
-            @Nullable String types,
-            String hidden) {}
+            String ids, @Nullable String mask, @Nullable String types, String hidden) {}
 
     private OnnxTextEncoder(
-            OnnxModel model,
-            Ports ports,
-            OnnxImport probe,
-            Head head,
-            Pooling pooling,
-            double dropout,
-            int width) {
+            OnnxModel model, Ports ports, OnnxImport probe, Head head, Pooling pooling, double dropout, int width) {
         this.model = model;
         this.ports = ports;
         this.probe = probe;
@@ -100,7 +91,13 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
                         + ", width]");
             }
             return new OnnxTextEncoder(
-                    model, ports, probe, Head.NONE, pooling, dropout, hidden.shape().dim(2));
+                    model,
+                    ports,
+                    probe,
+                    Head.NONE,
+                    pooling,
+                    dropout,
+                    hidden.shape().dim(2));
         } catch (RuntimeException e) {
             model.close();
             throw e;
@@ -127,9 +124,8 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
         }
         if (ids == null || model.graph().outputs().isEmpty()) {
             throw new IngotException("onnx: " + model.path() + " is no text encoder: its inputs are "
-                    + Listing.of(model.graph().freeInputs().stream()
-                            .map(Port::name)
-                            .toList())
+                    + Listing.of(
+                            model.graph().freeInputs().stream().map(Port::name).toList())
                     + "; expected input_ids");
         }
         String hidden = model.graph().outputs().stream()
@@ -201,14 +197,14 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
         for (Value value : probe.graph().values()) {
             switch (value.op()) {
                 case Op.Input input -> from.put(value, input.name());
-                case Op.Gather gather when from.containsKey(gather.indices())
-                        && gather.x().op() instanceof Op.Weight ->
-                    rows.merge(
-                            from.get(gather.indices()), gather.x().shape().dim(gather.axis()), Math::max);
+                case Op.Gather gather
+                when from.containsKey(gather.indices()) && gather.x().op() instanceof Op.Weight ->
+                    rows.merge(from.get(gather.indices()), gather.x().shape().dim(gather.axis()), Math::max);
                 // indices are converted, wrapped from the end and reshaped before they are used
                 default ->
                     value.op().operands().stream()
-                            .filter(operand -> from.containsKey(operand) && !value.dtype().isFloating())
+                            .filter(operand ->
+                                    from.containsKey(operand) && !value.dtype().isFloating())
                             .findFirst()
                             .ifPresent(operand -> from.put(value, from.get(operand)));
             }
@@ -246,7 +242,8 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
         Map<Value, String> from = new HashMap<>();
         Map<String, Boolean> gains = new HashMap<>();
         for (Value value : probe.graph().values()) {
-            if (value.op() instanceof Op.Weight(String name, Type type) && type.shape().rank() <= 1) {
+            if (value.op() instanceof Op.Weight(String name, Type type)
+                    && type.shape().rank() <= 1) {
                 from.put(value, name);
                 continue;
             }
@@ -258,10 +255,10 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
                 switch (value.op()) {
                     case Op.Broadcast _, Op.Reshape _ -> from.put(value, name);
                     case Op.Binary binary when binary.kind() == BinaryKind.MULTIPLY -> gains.put(name, true);
-                    case Op.Composite composite when composite.function().name().toLowerCase(Locale.ROOT).contains("norm")
-                                    && composite.operands().size() > 1
-                                    && composite.operands().get(1).equals(operand) ->
-                        gains.put(name, true);
+                    case Op.Composite composite
+                    when composite.function().name().toLowerCase(Locale.ROOT).contains("norm")
+                            && composite.operands().size() > 1
+                            && composite.operands().get(1).equals(operand) -> gains.put(name, true);
                     default -> {}
                 }
             }

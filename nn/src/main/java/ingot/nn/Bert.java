@@ -115,6 +115,11 @@ public final class Bert implements TextEncoder {
         return new Bert(config.withHead(head));
     }
 
+    /// The same model as far as its hidden states.
+    public Bert withoutPooler() {
+        return new Bert(config.withoutPooler());
+    }
+
     @Override
     public Value hidden(GraphBuilder b, Text text) {
         Value x = embedded(b, text);

@@ -64,10 +64,19 @@ public record BertConfig(
         DISTILBERT
     }
 
+    /// Hidden states only.
+    public BertConfig withoutPooler() {
+        return with(Head.NONE, false);
+    }
+
     public BertConfig withHead(Head other) {
         boolean needed =
                 layout == Layout.BERT && (other.kind() == Head.Kind.CLASS || other.kind() == Head.Kind.NUMBERS);
         boolean kept = other.kind() == Head.Kind.NONE && pooler;
+        return with(other, needed || kept);
+    }
+
+    private BertConfig with(Head other, boolean pooled) {
         return new BertConfig(
                 layout,
                 vocabulary,
@@ -83,7 +92,7 @@ public record BertConfig(
                 hiddenDropout,
                 attentionDropout,
                 headDropout,
-                needed || kept,
+                pooled,
                 other,
                 deviation);
     }

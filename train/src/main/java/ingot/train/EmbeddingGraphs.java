@@ -34,13 +34,11 @@ record EmbeddingGraphs(TextEncoder model, int length) {
         Value second = vectors(b, rows, SECOND, random);
         Value targets = b.input("targets", Type.i32(rows));
         Value scale = b.input("scale", Type.f32());
-        b.output(
-                "loss",
-                b.scope("loss", () -> {
-                    Value cosines = b.dot(first, second, List.of(), List.of(), List.of(1), List.of(1)); // [rows, rows]
-                    Value losses = CrossEntropy.crossEntropy(b, b.multiply(cosines, SHARPNESS), targets);
-                    return b.sum(b.multiply(losses, scale), 0);
-                }));
+        b.output("loss", b.scope("loss", () -> {
+            Value cosines = b.dot(first, second, List.of(), List.of(), List.of(1), List.of(1)); // [rows, rows]
+            Value losses = CrossEntropy.crossEntropy(b, b.multiply(cosines, SHARPNESS), targets);
+            return b.sum(b.multiply(losses, scale), 0);
+        }));
         return b.build();
     }
 

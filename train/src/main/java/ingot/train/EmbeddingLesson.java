@@ -46,12 +46,7 @@ final class EmbeddingLesson implements Lesson {
     static Task task(EmbeddingGraphs graphs, Start start, Task.Feed feed) {
         boolean random = Task.draws(graphs.loss(2, true));
         return new Task(
-                graphs.model().parameters(),
-                rows -> graphs.loss(rows, random),
-                graphs.batched(),
-                random,
-                feed,
-                start);
+                graphs.model().parameters(), rows -> graphs.loss(rows, random), graphs.batched(), random, feed, start);
     }
 
     private long fill(Batches batches, long step, Executor executor) {

@@ -3,6 +3,7 @@ package ingot.train;
 import ingot.data.Row;
 import ingot.data.TextTokenizer;
 import ingot.ir.IngotException;
+import ingot.nn.Bert;
 import ingot.nn.Head;
 import ingot.nn.TextEncoder;
 import java.nio.file.Path;
@@ -30,15 +31,17 @@ record EmbeddingTeacher(FineTuneConfig config, TunedTrainee trainee) {
     }
 
     Task task(TunedFile file) {
-        return EmbeddingLesson.task(
-                graphs(file.length()),
-                trainee.start(trainee.encoder().withHead(Head.NONE)),
-                (step, executor) -> 0);
+        EmbeddingGraphs graphs = graphs(file.length());
+        return EmbeddingLesson.task(graphs, trainee.start(graphs.model()), (step, executor) -> 0);
+    }
+
+    /// As far as its hidden states: what comes after them learns nothing.
+    static TextEncoder encoder(TextEncoder model) {
+        return model instanceof Bert bert ? bert.withoutPooler() : model.withHead(Head.NONE);
     }
 
     private EmbeddingGraphs graphs(int length) {
-        TextEncoder encoder = trainee.encoder().withHead(Head.NONE);
-        return new EmbeddingGraphs(encoder, length);
+        return new EmbeddingGraphs(encoder(trainee.encoder()), length);
     }
 
     Lesson lesson(RunFolder folder, Callback callback) {

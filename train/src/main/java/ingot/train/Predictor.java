@@ -43,9 +43,8 @@ public final class Predictor implements AutoCloseable {
                         + " ask it with ingot embed");
             }
             int most = folder.length() > 0 ? folder.length() : folder.encoder().context();
-            TextTokenizer tokenizer = folder.length() > 0
-                    ? TextTokenizer.cutting(path, most)
-                    : TextTokenizer.open(path, most);
+            TextTokenizer tokenizer =
+                    folder.length() > 0 ? TextTokenizer.cutting(path, most) : TextTokenizer.open(path, most);
             folder.checkTokens(tokenizer.vocabularySize());
             return new Predictor(folder, tokenizer, backend, most);
         } catch (RuntimeException e) {
@@ -62,12 +61,12 @@ public final class Predictor implements AutoCloseable {
         try {
             String yaml = Files.readString(file);
             if (!ConfigText.root(yaml, List.of()).has("task")) {
-                throw new IngotException("predict: " + path + " is the run of a language model; ask it with ingot"
-                        + " generate");
+                throw new IngotException(
+                        "predict: " + path + " is the run of a language model; ask it with ingot" + " generate");
             }
             if (FineTuneConfig.parse(yaml, List.of()).task() == FineTuneConfig.Goal.LANGUAGE_MODEL) {
-                throw new IngotException("predict: the task of " + path + " is language-model; ask it with ingot"
-                        + " generate");
+                throw new IngotException(
+                        "predict: the task of " + path + " is language-model; ask it with ingot" + " generate");
             }
         } catch (java.io.IOException e) {
             throw new IngotException("predict: cannot read " + file + ": " + e.getMessage(), e);
@@ -94,7 +93,8 @@ public final class Predictor implements AutoCloseable {
         int longest = encoded.stream().mapToInt(one -> one.ids().length).max().orElse(1);
         int length = folder.length() > 0
                 ? folder.length()
-                : Math.clamp(Math.ceilDiv(longest, STEP) * STEP, 1, folder.encoder().context());
+                : Math.clamp(
+                        Math.ceilDiv(longest, STEP) * STEP, 1, folder.encoder().context());
         EncoderGraphs graphs = new EncoderGraphs(folder.encoder(), length, false);
         Prediction[] predictions = new Prediction[texts.size()];
         Predictions.run(
@@ -128,8 +128,7 @@ public final class Predictor implements AutoCloseable {
         };
     }
 
-    private static Prediction tagged(
-            float[] logits, int labels, List<String> names, List<String> words, int[] owners) {
+    private static Prediction tagged(float[] logits, int labels, List<String> names, List<String> words, int[] owners) {
         List<String> seen = new ArrayList<>();
         List<String> tags = new ArrayList<>();
         List<Double> probabilities = new ArrayList<>();

@@ -40,8 +40,8 @@ public record Task(
     static boolean draws(Graph graph) {
         return graph.values().stream()
                 .flatMap(value -> value.op().operands().stream())
-                .anyMatch(operand -> operand.op() instanceof Op.Input input
-                        && input.name().equals("key"));
+                .anyMatch(operand ->
+                        operand.op() instanceof Op.Input input && input.name().equals("key"));
     }
 
     /// The parameters that learn.

@@ -76,7 +76,8 @@ public final class TextEmbedder implements AutoCloseable {
         int length = Math.min(folder.encoder().context(), (count + LENGTH_STEP - 1) / LENGTH_STEP * LENGTH_STEP);
         TextTokenizer.Batch batch = tokenizer.batch(List.of(encoded), length);
         Executor executor = executors.computeIfAbsent(
-                length, time -> new Executor(Compiler.inference(graph(folder.encoder(), time)), backend, folder.weights()));
+                length,
+                time -> new Executor(Compiler.inference(graph(folder.encoder(), time)), backend, folder.weights()));
         MemorySegment mask = executor.input("mask");
         for (int i = 0; i < length; i++) {
             executor.input("tokens").setAtIndex(ValueLayout.JAVA_INT, i, batch.ids()[i]);

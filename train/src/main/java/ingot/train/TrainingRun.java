@@ -93,7 +93,8 @@ public final class TrainingRun {
                 ? train.steps()
                 : new Batches(lesson.rows(), train.batch(), train.seed()).steps(train.epochs());
         callback.onPhase("compiling", 0, 0);
-        return new Prepared(lesson, lesson.task(), lesson.recipe(train.recipe(steps)), identity.with(lesson.fingerprints()), steps);
+        return new Prepared(
+                lesson, lesson.task(), lesson.recipe(train.recipe(steps)), identity.with(lesson.fingerprints()), steps);
     }
 
     private Outcome train(Prepared run) {

@@ -65,17 +65,13 @@ final class TunedTrainee implements Trainee {
     public Lesson withoutData(RunFolder folder) {
         TunedFile file = TunedFile.read(folder.path());
         Task task = switch (config.task()) {
-            case TEXT_CLASSIFICATION, REGRESSION, TOKEN_CLASSIFICATION ->
-                new EncoderTeacher(config, this).task(file);
+            case TEXT_CLASSIFICATION, REGRESSION, TOKEN_CLASSIFICATION -> new EncoderTeacher(config, this).task(file);
             case EMBEDDING -> new EmbeddingTeacher(config, this).task(file);
             case LANGUAGE_MODEL -> new AnswerTeacher(config, this).task(file);
         };
         boolean whole = config.task() == FineTuneConfig.Goal.EMBEDDING;
         return new Untaught(
-                task,
-                asked -> whole ? EmbeddingLesson.whole(asked) : asked,
-                writer(tuned(file), file),
-                () -> {});
+                task, asked -> whole ? EmbeddingLesson.whole(asked) : asked, writer(tuned(file), file), () -> {});
     }
 
     /// The model as it is trained and saved.
@@ -83,7 +79,7 @@ final class TunedTrainee implements Trainee {
         return switch (config.task()) {
             case TEXT_CLASSIFICATION, REGRESSION, TOKEN_CLASSIFICATION ->
                 encoder().withHead(head(config.task(), file.labels()));
-            case EMBEDDING -> encoder().withHead(Head.NONE);
+            case EMBEDDING -> EmbeddingTeacher.encoder(encoder());
             case LANGUAGE_MODEL -> model.network();
         };
     }
@@ -182,11 +178,10 @@ final class TunedTrainee implements Trainee {
     /// The tokenizer for texts of at most `length` tokens; 0: as long as the model and the file allow.
     TextTokenizer open(Path file, int length, int most, int known) {
         if (length > most) {
-            throw new IngotException("configuration: length is " + length + ", the model has positions for " + most
-                    + " tokens");
+            throw new IngotException(
+                    "configuration: length is " + length + ", the model has positions for " + most + " tokens");
         }
-        TextTokenizer tokenizer =
-                length > 0 ? TextTokenizer.cutting(file, length) : TextTokenizer.open(file, most);
+        TextTokenizer tokenizer = length > 0 ? TextTokenizer.cutting(file, length) : TextTokenizer.open(file, most);
         if (tokenizer.vocabularySize() > known) {
             int size = tokenizer.vocabularySize();
             tokenizer.close();

@@ -50,8 +50,8 @@ class ConfusionTest {
 
     @Test
     void nearestNeighbours() {
-        Evaluation.Neighbours found = EmbeddingLesson.measure(
-                new float[][] {{1, 0}, {0, 1}}, new float[][] {{1, 0}, {0.8f, 0.6f}});
+        Evaluation.Neighbours found =
+                EmbeddingLesson.measure(new float[][] {{1, 0}, {0, 1}}, new float[][] {{1, 0}, {0.8f, 0.6f}});
         assertThat(found.recall()).isOne();
         double first = Math.log(1 + Math.exp(20 * 0.8f - 20));
         double second = Math.log(1 + Math.exp(-20 * 0.6f));

@@ -79,20 +79,20 @@ class FineTuneTasksTest {
                 i -> "{\"text\": \"%s %s %s\", \"label\": %s}"
                         .formatted(word(i % 3), word(3 + i / 3 % 3), word(6 + i / 9 % 3), i % 3 - 1 + i / 9 * 0.1));
         Path model = model("bert");
-        Evaluation.Numbers found =
-                (Evaluation.Numbers) twice("regression", model, "size.jsonl", "train.steps=40");
+        Evaluation.Numbers found = (Evaluation.Numbers) twice("regression", model, "size.jsonl", "train.steps=40");
         assertThat(found.spearman()).isGreaterThan(0.7);
         try (HuggingFace opened = HuggingFace.open(folder.resolve("whole"));
                 Predictor predictor = Predictor.open(folder.resolve("whole"), Backends.tested())) {
             assertThat(opened.encoder().head()).isEqualTo(Head.of(Head.Kind.NUMBERS, 1));
             assertThat(predictor.predict(List.of("red cat runs")).getFirst())
                     .isInstanceOfSatisfying(
-                            Prediction.OfNumber.class, one -> assertThat(one.value()).isLessThan(0.2));
+                            Prediction.OfNumber.class,
+                            one -> assertThat(one.value()).isLessThan(0.2));
         }
-        lines("size.jsonl", IntStream.range(0, 9), i -> "{\"text\": \"red\", \"label\": \"tall\"}");
+        lines("size.jsonl", IntStream.range(0, 9), i -> "{\"text\": \"red " + i + "\", \"label\": \"tall\"}");
         assertThatThrownBy(() -> train(config("regression", "other", model, "size.jsonl"), new Watcher()))
                 .isInstanceOf(IngotException.class)
-                .hasMessageContaining("size.jsonl line 1: column label expected a number, got \"tall\"");
+                .hasMessageContaining("column label expected a number, got \"tall\"");
     }
 
     @Test
@@ -113,9 +113,12 @@ class FineTuneTasksTest {
             assertThat(words.labels()).containsExactly("COLOR", "ANIMAL", "O");
             assertThat(words.json("x")).startsWith("{\"name\":\"x\",\"words\":[{\"word\":\"blue\",\"label\":\"COLOR\"");
         }
-        lines("tags.jsonl", IntStream.range(0, 9), i -> "{\"tokens\": [\"red\", \"cat\"], \"tags\": [\"O\"]}");
+        lines(
+                "tags.jsonl",
+                IntStream.range(0, 9),
+                i -> "{\"tokens\": [\"red\", \"" + i + "\"], \"tags\": [\"O\", \"X\", \"O\"]}");
         assertThatThrownBy(() -> train(config("token-classification", "o", model, "tags.jsonl"), new Watcher()))
-                .hasMessageContaining("2 words in tokens, but 1 labels in tags");
+                .hasMessageContaining("2 words in tokens, but 3 labels in tags");
     }
 
     @Test
@@ -152,6 +155,7 @@ class FineTuneTasksTest {
                         : """
                         {"messages": [{"role": "user", "content": "%s %s"}, {"role": "assistant", "content": "%s"}]}
                         """.strip().formatted(word(i % 3), word(4 + i % 2), word(7)));
+        lines("ab.jsonl", IntStream.range(0, 9), i -> "{\"text\": \"" + i + "\", \"b\": \"x\"}");
         Path model = model("gpt2");
         Watcher watcher = new Watcher();
         TrainingRun.Outcome outcome =
@@ -164,7 +168,7 @@ class FineTuneTasksTest {
         }
         assertThatThrownBy(() -> Predictor.open(folder.resolve("run"), Backends.tested()))
                 .hasMessageContaining("ask it with ingot generate");
-        assertThatThrownBy(() -> train(config("embedding", "o", model, "chat.jsonl", "data.second=x"), new Watcher()))
+        assertThatThrownBy(() -> train(config("embedding", "o", model, "ab.jsonl", "data.second=b"), new Watcher()))
                 .hasMessageContaining("needs an encoder of texts; model.from is gpt2 of");
     }
 
