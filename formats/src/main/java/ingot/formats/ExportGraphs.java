@@ -86,12 +86,13 @@ public final class ExportGraphs {
         Value tokens = ids(b, "input_ids", shape);
         Value mask = mask(b, shape);
         Value types = encoder.tokenTypes() > 1 ? ids(b, "token_type_ids", shape) : null;
-        Value hidden = encoder.hidden(b, new TextEncoder.Text(tokens, mask, types, null));
+        TextEncoder.Text text = new TextEncoder.Text(tokens, mask, types, null);
+        Value hidden = encoder.hidden(b, text);
         if (encoder.head().kind() == Head.Kind.NONE) {
             b.output("last_hidden_state", hidden);
             b.output("pooler_output", encoder.pooled(b, hidden));
         } else {
-            b.output("logits", encoder.logits(b, hidden, null));
+            b.output("logits", encoder.logits(b, hidden, text));
         }
     }
 

@@ -341,7 +341,7 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
     }
 
     /// The weights of the file.
-    public WeightSource weights() {
+    public WeightSource file() {
         return probe;
     }
 

@@ -51,6 +51,11 @@ record AdaptedLesson(Lesson inner, Lora lora, Task task, String from) implements
     }
 
     @Override
+    public Recipe recipe(Recipe asked) {
+        return inner.recipe(asked);
+    }
+
+    @Override
     public int rows() {
         return inner.rows();
     }

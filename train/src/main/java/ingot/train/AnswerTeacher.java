@@ -93,7 +93,7 @@ record AnswerTeacher(FineTuneConfig config, TunedTrainee trainee) {
 
     private String content(Row row) {
         if (row.has(MESSAGES)) {
-            return row.values().get(MESSAGES).toString();
+            return String.valueOf(row.values().get(MESSAGES));
         }
         return row.has(PROMPT) ? row.text(PROMPT) : row.text(config.data().text());
     }

@@ -20,6 +20,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.SequencedMap;
 import java.util.Set;
 
@@ -41,7 +42,7 @@ final class OnnxBase implements BaseModel {
         OnnxTextEncoder encoder = OnnxTextEncoder.open(file, pooling(config.pooling()), config.dropout());
         try {
             SequencedMap<String, BaseWeights.Region> regions = encoder.regions();
-            if (regions.keySet().equals(encoder.weights().types().keySet())) {
+            if (regions.keySet().equals(encoder.file().types().keySet())) {
                 return new OnnxBase(encoder, BaseWeights.of(file, fingerprint(file), regions));
             }
             return new OnnxBase(encoder, BaseWeights.open(unpacked(encoder, scratch)));
@@ -64,11 +65,12 @@ final class OnnxBase implements BaseModel {
             } catch (IOException e) {
                 throw new IngotException("run: cannot make the folder " + scratch + ": " + e.getMessage(), e);
             }
-            SequencedMap<String, Type> types = encoder.weights().types();
+            SequencedMap<String, Type> types = encoder.file().types();
             Safetensors.write(file, Map.of(), types, (name, reader) -> {
                 try (Arena arena = Arena.ofConfined()) {
-                    MemorySegment memory = arena.allocate(types.get(name).bytes(), 64);
-                    encoder.weights().read(name, memory);
+                    MemorySegment memory = arena.allocate(
+                            Objects.requireNonNull(types.get(name)).bytes(), 64);
+                    encoder.file().read(name, memory);
                     reader.accept(memory);
                 }
             });
