@@ -32,7 +32,9 @@ interface BaseModel extends AutoCloseable {
     Map<String, String> names(List<Parameter> parameters);
 
     /// The ids after which a text is complete; empty if it does not say.
-    Set<Integer> endTokens();
+    default Set<Integer> endTokens() {
+        return Set.of();
+    }
 
     /// Writes the tuned model in the layout of its origin.
     ///

@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SequencedMap;
-import java.util.Set;
 
 /// A text encoder in an ONNX file. Tuned, it is the same file beside `model.safetensors`, which has all weights under
 /// the names of the file, and those of the head.
@@ -123,11 +122,6 @@ final class OnnxBase implements BaseModel {
             }
         }
         return names;
-    }
-
-    @Override
-    public Set<Integer> endTokens() {
-        return Set.of();
     }
 
     @Override
