@@ -90,11 +90,15 @@ public final class CpuBackend implements Backend {
         }
     }
 
-    /// Loops that move or convert bytes have code of their own.
+    /// Conversions, pooling and gathers of bytes have code of their own.
     private Executable loop(Kernel.Loop loop) {
         Executable convert = ConvertExecutable.of(loop, crew);
         if (convert != null) {
             return convert;
+        }
+        Executable window = WindowExecutable.of(loop, crew);
+        if (window != null) {
+            return window;
         }
         if (loop.body().output("0").op() instanceof Op.Gather(Value table, Value indices, int axis)
                 && axis == 0

@@ -9,6 +9,7 @@ import ingot.compiler.Layout;
 import ingot.ir.DType;
 import ingot.ir.GraphBuilder;
 import ingot.ir.Op;
+import ingot.ir.Op.ReduceKind;
 import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
@@ -21,7 +22,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /// Loops with code of their own against the interpreter.
-class ConvertKernelTest {
+class LoopKernelTest {
     private static final int COUNT = 70_001;
 
     /// Special numbers and random bits.
@@ -115,5 +116,52 @@ class ConvertKernelTest {
                 List.of(Layout.rowMajor(table), Layout.rowMajor(Type.i32(5, 7))),
                 List.of(Layout.rowMajor(out)));
         assertThat(same(loop, List.of(DType.I8, DType.I32, DType.I8))).isTrue();
+    }
+
+    @Test
+    void pooling() {
+        List<Integer> ones = List.of(1, 1, 1, 1);
+        for (List<Integer> high : List.of(List.of(0, 0, 0, 0), List.of(0, 0, 1, 2), List.of(0, 1, 0, 0))) {
+            for (int stride = 1; stride < 4; stride++) {
+                for (int spread = 1; spread < 3; spread++) {
+                    List<Integer> size = List.of(1, 1 + high.get(1), 3, 2);
+                    Op.Window window = new Op.Window(
+                            List.of(1, 1, stride, stride),
+                            List.of(0, 0, 1, 1),
+                            high,
+                            List.of(1, 1, spread, 1),
+                            List.of(1, 1, 1, 2));
+                    window(size, window);
+                    window(List.of(1, 1, 1, 1), new Op.Window(ones, List.of(0, 0, 0, 0), high, ones, ones));
+                }
+            }
+        }
+    }
+
+    /// Sum, maximum and the gradient of the maximum.
+    private static void window(List<Integer> size, Op.Window window) {
+        Type type = Type.f32(3, 5, 9, 11);
+        for (ReduceKind kind : List.of(ReduceKind.SUM, ReduceKind.MAX)) {
+            GraphBuilder b = new GraphBuilder("pool");
+            Value y = b.add(new Op.ReduceWindow(kind, b.input("0", type), size, window));
+            b.output("0", y);
+            assertThat(same(
+                            new Kernel.Loop(
+                                    b.build(), List.of(Layout.rowMajor(type)), List.of(Layout.rowMajor(y.type()))),
+                            List.of(DType.F32, DType.F32)))
+                    .isTrue();
+            if (kind == ReduceKind.MAX) {
+                GraphBuilder g = new GraphBuilder("gradient");
+                Value dx = g.add(new Op.ScatterWindowMax(g.input("0", type), g.input("1", y.type()), size, window));
+                g.output("0", dx);
+                assertThat(same(
+                                new Kernel.Loop(
+                                        g.build(),
+                                        List.of(Layout.rowMajor(type), Layout.rowMajor(y.type())),
+                                        List.of(Layout.rowMajor(type))),
+                                List.of(DType.F32, DType.F32, DType.F32)))
+                        .isTrue();
+            }
+        }
     }
 }
