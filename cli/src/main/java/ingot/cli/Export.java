@@ -9,6 +9,7 @@ import ingot.formats.PortableModel;
 import ingot.ir.IngotException;
 import ingot.train.RunConfig;
 import ingot.train.TrainingRun;
+import ingot.train.TunedOnnx;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -62,7 +63,8 @@ final class Export implements Callable<Integer> {
     @Option(
             names = "--to",
             paramLabel = "FORMAT|PATH",
-            description = "onnx or safetensors: model.onnx or model.safetensors beside the model; FILE.onnx,"
+            description = "onnx or safetensors: model.onnx (tuned.onnx, where that is the model it was made of) or"
+                    + " model.safetensors beside the model; FILE.onnx,"
                     + " FILE.safetensors, or a folder.")
     private @Nullable String to;
 
@@ -94,7 +96,8 @@ final class Export implements Callable<Integer> {
             }
             String lower = to.toLowerCase(Locale.ROOT);
             return switch (lower) {
-                case "onnx" -> new Target(Kind.ONNX, folder.resolve("model.onnx"));
+                case "onnx" ->
+                    new Target(Kind.ONNX, folder.resolve(TunedOnnx.isIn(folder) ? "tuned.onnx" : "model.onnx"));
                 case "safetensors" -> new Target(Kind.TENSORS, folder.resolve("model.safetensors"));
                 default ->
                     new Target(
@@ -154,9 +157,8 @@ final class Export implements Callable<Integer> {
             throw new IngotException("export: " + source
                     + " has no store of a streamed run; name a layout with --to onnx, safetensors or a folder");
         }
-        try (PortableModel model = PortableModel.open(source)) {
-            if (Files.exists(target.path())
-                    && Files.isSameFile(target.path(), model.file().path())) {
+        try (PortableModel model = TunedOnnx.open(source).orElseGet(() -> PortableModel.open(source))) {
+            if (isModel(target.path(), model.file().path())) {
                 throw new IngotException("export: " + target.path() + " is the model itself; name another place");
             }
             switch (target.kind()) {
@@ -176,6 +178,15 @@ final class Export implements Callable<Integer> {
                 }
             }
         }
+    }
+
+    /// True if a file or folder is the model, or the graph that a tuned model was made of.
+    private static boolean isModel(Path target, Path model) throws IOException {
+        return Files.exists(target)
+                && (Files.isSameFile(target, model)
+                        || (target.endsWith("model.onnx")
+                                && Files.isSameFile(folderOf(target), model)
+                                && TunedOnnx.isIn(model)));
     }
 
     private static boolean isWeights(Path source, Path target) throws IOException {

@@ -8,6 +8,7 @@ import ingot.ir.Op;
 import ingot.ir.Value;
 import ingot.nn.Head;
 import ingot.nn.LanguageModel;
+import ingot.nn.Network;
 import ingot.nn.TextEncoder;
 import ingot.store.Safetensors;
 import java.io.IOException;
@@ -47,13 +48,36 @@ public final class PortableModel implements AutoCloseable {
     private final WeightSource weights;
     private final @Nullable HuggingFace folder;
     private final @Nullable SizedGraph graph;
+    private final Runnable end;
 
     private PortableModel(
             ModelFile file, WeightSource weights, @Nullable HuggingFace folder, @Nullable SizedGraph graph) {
+        this(file, weights, folder, graph, weights::close);
+    }
+
+    private PortableModel(
+            ModelFile file,
+            WeightSource weights,
+            @Nullable HuggingFace folder,
+            @Nullable SizedGraph graph,
+            Runnable end) {
         this.file = file;
         this.weights = weights;
         this.folder = folder;
         this.graph = graph;
+        this.end = end;
+    }
+
+    /// A model that somebody else has put together of what lies in a folder.
+    ///
+    /// @param tensors the safetensors file with its weights
+    /// @param end what is to be closed with it
+    public static PortableModel of(Path folder, Network model, Path tensors, Runnable end) {
+        WeightSource weights = new SafetensorsWeights(tensors);
+        return new PortableModel(new ModelFile.Folder(folder), weights, null, ExportGraphs.of(model), () -> {
+            weights.close();
+            end.run();
+        });
     }
 
     /// Opens a model of any kind that `ModelFile` tells apart.
@@ -250,6 +274,6 @@ public final class PortableModel implements AutoCloseable {
 
     @Override
     public void close() {
-        weights.close();
+        end.run();
     }
 }

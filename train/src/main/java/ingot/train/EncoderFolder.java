@@ -36,7 +36,7 @@ record EncoderFolder(
             throw new IngotException("model: no such folder: " + folder
                     + "; expected the run of a fine-tuning, or a Hugging Face folder of a text encoder");
         }
-        boolean onnx = Files.exists(folder.resolve(OnnxBase.GRAPH)) && !Files.exists(folder.resolve("config.json"));
+        boolean onnx = TunedOnnx.isIn(folder);
         boolean run = Files.exists(folder.resolve("ingot.yaml"));
         if (run && !onnx && !Files.exists(folder.resolve("config.json"))) {
             throw new IngotException("model: " + folder + " is a run that has saved no model yet; it does at its first"
@@ -71,11 +71,9 @@ record EncoderFolder(
 
     private static EncoderFolder onnx(Path folder, TunedFile file, RamStore store) {
         FineTuneConfig config = config(folder);
-        OnnxTextEncoder base = OnnxTextEncoder.open(
-                folder.resolve(OnnxBase.GRAPH), OnnxBase.pooling(config.model().pooling()), 0);
+        OnnxTextEncoder encoder = TunedOnnx.encoder(folder, config, file);
         Path weights = folder.resolve("model.safetensors");
         try (Safetensors stored = Safetensors.open(weights)) {
-            TextEncoder encoder = base.withHead(TunedTrainee.head(config.task(), file.labels()));
             Map<String, Type> found = stored.tensors();
             encoder.parameters().forEach(parameter -> {
                 if (!parameter.type().equals(found.get(parameter.name()))) {
@@ -89,14 +87,14 @@ record EncoderFolder(
                 store.release(key, true);
             });
             return new EncoderFolder(
-                    folder, encoder, config.data().content(), file.labels(), file.length(), store, base);
+                    folder, encoder, config.data().content(), file.labels(), file.length(), store, encoder);
         } catch (RuntimeException e) {
-            base.close();
+            encoder.close();
             throw e;
         }
     }
 
-    private static FineTuneConfig config(Path folder) {
+    static FineTuneConfig config(Path folder) {
         Path file = folder.resolve("ingot.yaml");
         try {
             return FineTuneConfig.parse(Files.readString(file), List.of());

@@ -4,7 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import ingot.formats.HuggingFace;
+import ingot.formats.OnnxBinding;
+import ingot.formats.OnnxImport;
+import ingot.formats.OnnxModel;
+import ingot.formats.PortableModel;
+import ingot.ir.Graph;
 import ingot.ir.IngotException;
+import ingot.ir.Type;
 import ingot.nn.Head;
 import ingot.testkit.Reference;
 import ingot.train.SmallRun.Watcher;
@@ -13,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -213,6 +220,15 @@ class FineTuneTasksTest {
         try (Predictor predictor = Predictor.open(folder.resolve("whole"), Backends.tested())) {
             List<Prediction> found = predictor.predict(List.of("red cat runs", "blue dog flies"));
             assertThat(found).hasSize(2).allSatisfy(one -> assertThat(one).isInstanceOf(Prediction.OfClass.class));
+        }
+        Path exported = folder.resolve("exported.onnx");
+        try (PortableModel tuned = TunedOnnx.open(folder.resolve("whole")).orElseThrow()) {
+            tuned.writeOnnx(exported, 16, Map.of());
+        }
+        try (OnnxModel again = OnnxModel.open(exported)) {
+            Graph graph = OnnxImport.of(again, OnnxBinding.sizes(Map.of("batch", 3, "sequence", 16)))
+                    .graph();
+            assertThat(graph.output("logits").type()).isEqualTo(Type.f32(3, 2));
         }
     }
 }
