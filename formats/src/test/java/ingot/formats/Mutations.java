@@ -160,7 +160,7 @@ final class Mutations {
     }
 
     /// Bytes of the heap that this thread has taken; 0 if this Java does not count them.
-    private static long allocated() {
+    static long allocated() {
         try {
             Object threads = Class.forName("java.lang.management.ManagementFactory")
                     .getMethod("getThreadMXBean")

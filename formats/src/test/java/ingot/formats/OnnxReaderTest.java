@@ -175,7 +175,7 @@ class OnnxReaderTest {
         for (int round = 0; round < rounds; round++) {
             byte[] bytes = mutated(model, random);
             Files.write(file, bytes);
-            long before = used();
+            long before = Mutations.allocated();
             try (OnnxImport imported = OnnxImport.of(OnnxModel.open(file), OnnxBinding.sizes(Map.of("batch", 2)))) {
                 for (Map.Entry<String, Type> type : imported.types().entrySet()) {
                     if (type.getValue().bytes() < 1 << 16) {
@@ -186,15 +186,9 @@ class OnnxReaderTest {
             } catch (IngotException e) {
                 refused++;
             }
-            assertThat(used() - before) // less after a collection; a large array would show all the same, mostly
-                    .as("round %s", round)
-                    .isLessThan(32 << 20);
+            assertThat(Mutations.allocated() - before).as("round %s", round).isLessThan(32 << 20);
         }
         assertThat(refused).isBetween(rounds / 4, rounds - 1);
-    }
-
-    private static long used() {
-        return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
     private static byte[] mutated(byte[] model, Random random) {
