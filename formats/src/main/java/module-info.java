@@ -5,6 +5,7 @@ module ingot.formats {
     requires transitive ingot.store;
     requires ingot.data;
     requires tools.jackson.databind;
+    requires io.jhdf;
     requires static transitive org.jspecify;
 
     exports ingot.formats;

@@ -1,5 +1,6 @@
 package ingot.cli;
 
+import ingot.formats.KerasReport;
 import ingot.formats.ModelFile;
 import ingot.formats.ModelReport;
 import ingot.formats.OnnxBinding;
@@ -7,6 +8,7 @@ import ingot.formats.OnnxImport;
 import ingot.formats.OnnxModel;
 import ingot.formats.OnnxReport;
 import ingot.formats.PortableModel;
+import ingot.formats.SavedModel;
 import ingot.ir.Graph;
 import ingot.ir.IngotException;
 import ingot.ir.Op;
@@ -81,6 +83,8 @@ final class Import implements java.util.concurrent.Callable<Integer> {
             case ModelFile.Folder folder -> report(file, ModelReport.folder(folder.path()));
             case ModelFile.Adapter adapter -> report(file, ModelReport.adapter(adapter));
             case ModelFile.Tensors tensors -> report(file, ModelReport.tensors(tensors));
+            case ModelFile.Keras keras -> report(file, KerasReport.of(keras.path()));
+            case ModelFile.Saved saved -> report(file, SavedModel.report(saved.path()));
             case ModelFile.Pickled pickled -> report(file, ModelReport.pickled(pickled));
         };
     }

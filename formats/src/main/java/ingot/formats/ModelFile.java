@@ -28,6 +28,12 @@ public sealed interface ModelFile {
     /// A folder in the layout of PEFT: a low-rank adapter of a model that lies elsewhere.
     record Adapter(Path path) implements ModelFile {}
 
+    /// A model of Keras: a `.keras` or `.h5` file, or the `model.json` of TF.js beside its shards.
+    record Keras(Path path) implements ModelFile {}
+
+    /// A folder that TensorFlow saved: it is told what it holds, not imported.
+    record Saved(Path path) implements ModelFile {}
+
     static ModelFile detect(Path path) {
         if (!Files.exists(path)) {
             throw new IngotException(path + ": no such file or folder");
@@ -38,6 +44,12 @@ public sealed interface ModelFile {
     private static ModelFile folder(Path path) {
         if (Files.exists(path.resolve("config.json"))) {
             return new Folder(path);
+        }
+        if (Files.exists(path.resolve("model.json"))) {
+            return new Keras(path.resolve("model.json"));
+        }
+        if (SavedModel.isAt(path)) {
+            return new Saved(path);
         }
         if (Files.exists(path.resolve(PeftAdapter.CONFIG))) {
             return new Adapter(path);
@@ -72,6 +84,10 @@ public sealed interface ModelFile {
         if (name.endsWith(".safetensors") || (head.length > 8 && head[8] == '{' && head[6] == 0 && head[7] == 0)) {
             return new Tensors(path);
         }
+        boolean hdf = head.length > 3 && head[1] == 'H' && head[2] == 'D' && head[3] == 'F';
+        if (hdf || name.endsWith(".keras") || name.endsWith(".h5") || name.equals("model.json")) {
+            return new Keras(path);
+        }
         boolean zip = head.length > 3 && head[0] == 'P' && head[1] == 'K';
         if (zip || name.endsWith(".pt") || name.endsWith(".pth") || name.endsWith(".bin")) {
             return new Pickled(path);
@@ -80,7 +96,8 @@ public sealed interface ModelFile {
             return new Onnx(path);
         }
         throw new IngotException(path + ": not a model of a known kind; expected an ONNX file (.onnx), a safetensors"
-                + " file, a file of torch.save (.pt, .pth, pytorch_model.bin), or a Hugging Face folder");
+                + " file, a file of torch.save (.pt, .pth, pytorch_model.bin), a file of Keras (.keras, .h5,"
+                + " model.json), or a Hugging Face folder");
     }
 
     private static byte[] head(Path path) {

@@ -94,8 +94,23 @@ public final class PortableModel implements AutoCloseable {
                 yield new PortableModel(file, opened.weights(), opened, ExportGraphs.of(opened.model()));
             }
             case ModelFile.Tensors tensors -> new PortableModel(file, new SafetensorsWeights(path), null, null);
+            case ModelFile.Keras keras -> keras(keras);
+            case ModelFile.Saved saved ->
+                throw new IngotException(
+                        saved.path() + ": " + SavedModel.report(saved.path()).problem());
             case ModelFile.Pickled pickled -> new PortableModel(file, StateDict.open(path), null, null);
         };
+    }
+
+    private static PortableModel keras(ModelFile.Keras file) {
+        KerasModel model = KerasModel.open(file.path());
+        try {
+            KerasImport trial = KerasImport.of(model, KerasImport.trial(model));
+            return new PortableModel(file, trial, null, KerasImport.sized(model));
+        } catch (RuntimeException e) {
+            model.close();
+            throw e;
+        }
     }
 
     /// The model that an adapter was made for, with the adapter in its matrices.

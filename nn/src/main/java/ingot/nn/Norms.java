@@ -108,7 +108,7 @@ public final class Norms {
     ///
     /// So a running statistic is a weight with a learning rule of its own, `Parameter.Rule.RUNNING`: subtract the
     /// gradient. It passes through stores, stages and checkpoints as any weight does.
-    static Value tracked(GraphBuilder b, Value result, Value running, Value batch, double momentum) {
+    public static Value tracked(GraphBuilder b, Value result, Value running, Value batch, double momentum) {
         Map<String, Double> attributes = Map.of("momentum", momentum);
         Function gradient = Definition.of(
                 "trackedGradient",
