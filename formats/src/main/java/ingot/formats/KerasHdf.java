@@ -9,7 +9,6 @@ import io.jhdf.api.Attribute;
 import io.jhdf.api.Dataset;
 import io.jhdf.api.Group;
 import io.jhdf.api.Node;
-import io.jhdf.exceptions.HdfException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
@@ -46,7 +45,7 @@ final class KerasHdf implements KerasTensors {
         this.temporary = temporary ? path : null;
         try {
             file = new HdfFile(path);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             discard();
             throw damaged(e);
         }
@@ -91,13 +90,14 @@ final class KerasHdf implements KerasTensors {
         } catch (IngotException e) {
             close();
             throw e;
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             close();
             throw damaged(e);
         }
     }
 
-    private IngotException damaged(RuntimeException e) {
+    /// The library takes memory for whatever size a damaged file declares: what is more than there is, is damage too.
+    private IngotException damaged(Throwable e) {
         return new IngotException(
                 "keras: " + shown + " cannot be read as HDF5: " + e.getMessage() + "; the file is truncated or damaged",
                 e);
@@ -139,7 +139,7 @@ final class KerasHdf implements KerasTensors {
         try {
             Attribute attribute = file.getAttribute(name);
             return attribute == null ? null : text(attribute.getData());
-        } catch (HdfException | IllegalArgumentException | IndexOutOfBoundsException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             throw damaged(e);
         }
     }
@@ -250,7 +250,7 @@ final class KerasHdf implements KerasTensors {
         Object data;
         try {
             data = dataset.isScalar() ? dataset.getData() : dataset.getDataFlat();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | OutOfMemoryError e) {
             throw new IngotException(
                     "keras: " + shown + ": " + name + " cannot be read: " + e.getMessage()
                             + "; the file is truncated or damaged",

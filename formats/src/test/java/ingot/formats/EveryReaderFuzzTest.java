@@ -206,4 +206,23 @@ class EveryReaderFuzzTest {
         within(() ->
                 new Mutations("any file", other, () -> PortableModel.open(other).close()).run(200));
     }
+
+    /// The library below reads what sizes a file declares, up to what its arrays can have.
+    private void keras(String name, int rounds) throws IOException {
+        Path file = folder.resolve(name);
+        try (InputStream in = EveryReaderFuzzTest.class.getResourceAsStream(name)) {
+            Files.write(file, in.readAllBytes());
+        }
+        within(() -> new Mutations("Keras", file, () -> readAll(KerasImport.open(file, 2)), 512L << 20).run(rounds));
+    }
+
+    @Test
+    void kerasArchive() throws IOException {
+        keras("keras-sequential.keras", 150);
+    }
+
+    @Test
+    void kerasHdf() throws IOException {
+        keras("keras-nested.h5", 300);
+    }
 }

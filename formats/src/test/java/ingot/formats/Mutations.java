@@ -27,12 +27,19 @@ final class Mutations {
     private final Path file;
     private final byte[] whole;
     private final Runnable reader;
+    private final long most;
     private final List<String> failures = new ArrayList<>();
     private int cases;
     private int refused;
 
     /// @param file where the reader finds what is damaged; it is restored in the end
     Mutations(String kind, Path file, Runnable reader) {
+        this(kind, file, reader, MOST_BYTES);
+    }
+
+    /// @param most bytes of memory that reading may take
+    Mutations(String kind, Path file, Runnable reader, long most) {
+        this.most = most;
         this.kind = kind;
         this.file = file;
         this.reader = reader;
@@ -138,7 +145,7 @@ final class Mutations {
             failures.add(what + ": " + e + (stack.length == 0 ? "" : " at " + stack[0] + own(stack)));
         }
         long taken = allocated() - before;
-        if (taken > MOST_BYTES + 16L * bytes.length) {
+        if (taken > most + 16L * bytes.length) {
             failures.add(what + ": took " + taken + " bytes of memory");
         }
     }
