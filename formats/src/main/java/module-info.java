@@ -6,6 +6,10 @@ module ingot.formats {
     requires ingot.data;
     requires tools.jackson.databind;
     requires io.jhdf;
+    // What jhdf needs: an automatic module cannot say so itself.
+    requires com.ning.compress.lzf;
+    requires org.apache.commons.lang3;
+    requires org.slf4j;
     requires static transitive org.jspecify;
 
     exports ingot.formats;
