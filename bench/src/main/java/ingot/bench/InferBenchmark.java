@@ -29,6 +29,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -101,9 +102,11 @@ final class InferBenchmark implements Callable<Integer> {
         Sample ratio = new Sample();
         int warmup = Math.max(10, runs);
         for (int i = -warmup; i < runs; i++) {
+            rest(peer);
             long start = System.nanoTime();
             executor.run(StageUpdates.NONE);
             double mine = (System.nanoTime() - start) / 1e9;
+            rest(peer);
             double other = peer == null ? Double.NaN : peer.step();
             if (i >= 0) {
                 ours.add(mine);
@@ -127,6 +130,13 @@ final class InferBenchmark implements Callable<Integer> {
                     "ingot / ONNX Runtime speed: median %.2f (%.2f to %.2f)",
                     ratio.median(), ratio.least(), ratio.most());
             imported.graph().outputs().forEach((name, value) -> difference(name, value, executor, peer));
+        }
+    }
+
+    /// Until the threads of the one before have stopped to spin for work: those of ONNX Runtime take some 25 ms.
+    private static void rest(@Nullable Peer peer) {
+        if (peer != null) {
+            LockSupport.parkNanos(100_000_000);
         }
     }
 
