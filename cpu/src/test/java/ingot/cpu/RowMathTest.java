@@ -70,4 +70,31 @@ class RowMathTest {
             }
         }
     }
+
+    /// Whether they may read whole vectors or the memory ends with the last element.
+    @Test
+    void windowsAndPieces() {
+        long[] kernel = {0, 4, 8, 40, 44, 48};
+        long[] windows = {0, 4, 8, 120, 124, 128};
+        for (int n : new int[] {1, 3, 8, 9, 16, 17, 40}) {
+            for (long step : new long[] {4, 8}) {
+                for (long end : new long[] {128 + (n - 1) * step + 4, 3000}) {
+                    check((math, to, x, y) -> {
+                        math.windows(y + 3000, x + 4000, kernel, x, windows, step, 1, 5, n, x + end);
+                        math.copy(y + 3000, to, n);
+                    });
+                }
+            }
+        }
+        int[] starts = {0, 1, 4, 13};
+        int[] lengths = {1, 3, 9, 3};
+        long[] pieces = {80, 200, 400, 0};
+        long[] rows = {0, 4, 52, 104};
+        for (long end : new long[] {104 + 400 + 9 * 4, 3000}) {
+            check((math, to, x, y) -> {
+                math.packPieces(x, rows, 1, 3, starts, lengths, pieces, y, 16, x + end);
+                math.copy(y, to, 48);
+            });
+        }
+    }
 }

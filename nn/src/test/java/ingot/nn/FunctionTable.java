@@ -54,6 +54,7 @@ final class FunctionTable {
                 .filter(method -> Modifier.isPublic(method.getModifiers()) && Modifier.isStatic(method.getModifiers()))
                 .filter(method -> method.getParameterCount() > 0 && method.getParameterTypes()[0] == GraphBuilder.class)
                 .forEach(method -> names.add(name(method)));
+        names.remove("Norms.tracked"); // its gradient is a learning rule, and none of what it computes
         return names;
     }
 
