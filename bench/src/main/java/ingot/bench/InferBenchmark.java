@@ -20,7 +20,6 @@ import ingot.runtime.Executor;
 import ingot.runtime.Profile;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
-import ingot.store.WeightStore.Key;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -75,12 +74,7 @@ final class InferBenchmark implements Callable<Integer> {
                 TilePool pool = new TilePool(threads.count());
                 RamStore store = new RamStore()) {
             OnnxImport imported = OnnxImport.of(model, OnnxBinding.sizes(sizes));
-            imported.types().forEach((name, type) -> {
-                Key key = Key.weight(name);
-                store.create(key, type);
-                imported.read(name, store.pin(key));
-                store.release(key, true);
-            });
+            imported.load(store);
             Program program = Compiler.inference(imported.graph());
             List<Value> inputs = imported.graph().inputs();
             try (Executor executor = new Executor(program, new CpuBackend(pool, Autotuner.ofMachine()), store);

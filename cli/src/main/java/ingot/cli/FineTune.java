@@ -156,12 +156,6 @@ final class FineTune implements Callable<Integer> {
     }
 
     private String again() {
-        List<String> words = new ArrayList<>(List.of(Shell.ingot(), verb, Shell.quote(file)));
-        words.addAll(memory.words());
-        overrides.forEach(word -> words.add(Shell.quote(word)));
-        if (compare) {
-            words.add("--compare-scratch");
-        }
-        return String.join(" ", words);
+        return Shell.again(verb, file, memory, overrides) + (compare ? " --compare-scratch" : "");
     }
 }

@@ -13,7 +13,6 @@ import ingot.train.TrainingRun;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
@@ -165,9 +164,6 @@ final class Train implements Callable<Integer> {
     }
 
     private String again() {
-        List<String> words = new ArrayList<>(List.of(Shell.ingot(), "train", Shell.quote(file)));
-        words.addAll(memory.words());
-        overrides.forEach(word -> words.add(Shell.quote(word)));
-        return String.join(" ", words);
+        return Shell.again("train", file, memory, overrides);
     }
 }

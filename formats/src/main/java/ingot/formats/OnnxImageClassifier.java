@@ -6,19 +6,16 @@ import ingot.ir.Graph;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
 import ingot.ir.Op;
-import ingot.ir.Operands;
 import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.ImageClassifier;
 import ingot.nn.Initializer;
-import ingot.nn.Layers;
 import ingot.nn.Parameter;
 import ingot.nn.Randomness;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -34,8 +31,6 @@ import org.jspecify.annotations.Nullable;
 /// With a head of its own it is the file up to what its last linear layer reads, and `head.weight` and `head.bias` in
 /// place of that layer. The statistics of batch norms are those of the file and stay.
 public final class OnnxImageClassifier implements ImageClassifier, WeightSource {
-    private static final String HEAD = "head";
-
     private final OnnxModel model;
     private final String input;
     private final OnnxImport probe;
@@ -186,19 +181,11 @@ public final class OnnxImageClassifier implements ImageClassifier, WeightSource 
         List<Parameter> all = new ArrayList<>();
         for (Value weight : read()) {
             if (weight.op() instanceof Op.Weight(String name, Type type) && !fixed.contains(name)) {
-                if (type.dtype() != DType.F32) {
-                    throw new IngotException("onnx: " + path() + " has the weight " + name + " : " + type
-                            + ", which cannot learn; a quantised model cannot be fine-tuned, use its f32 original");
-                }
-                boolean matrix = type.shape().rank() > 1;
-                all.add(new Parameter(
-                        name, type, matrix ? new Initializer.Normal(0.02) : new Initializer.Constant(0), matrix));
+                all.add(OnnxGrafts.parameter(path(), name, type, 0));
             }
         }
         if (labels > 0) {
-            int width = features(probe.graph()).shape().dim(1);
-            all.add(new Parameter(HEAD + ".weight", Type.f32(labels, width), new Initializer.Normal(0.02), true));
-            all.add(new Parameter(HEAD + ".bias", Type.f32(labels), new Initializer.Constant(0), false));
+            all.addAll(OnnxGrafts.head(labels, features(probe.graph()).shape().dim(1)));
         }
         return all;
     }
@@ -221,32 +208,12 @@ public final class OnnxImageClassifier implements ImageClassifier, WeightSource 
                 .graph();
         Value wanted = wanted(graph);
         Set<Value> needed = needed(graph, wanted);
-        Map<Value, Value> mapped = new HashMap<>();
-        String outer = b.scope();
-        for (Value value : graph.values()) {
-            if (!needed.contains(value)) {
-                continue;
-            }
-            b.enterScope(outer.isEmpty() ? graph.scope(value) : outer + "." + graph.scope(value));
-            mapped.put(
-                    value,
-                    value.op() instanceof Op.Input
-                            ? pixels
-                            : b.add(Operands.replace(value.op(), x -> Objects.requireNonNull(mapped.get(x)))));
-        }
-        b.enterScope(outer);
+        Map<Value, Value> mapped = OnnxGrafts.copy(b, graph, needed::contains, _ -> pixels);
         Value found = Objects.requireNonNull(mapped.get(wanted));
         if (labels == 0) {
             return found;
         }
-        return b.scope(
-                HEAD,
-                () -> Layers.linearTransposed(
-                        b,
-                        found,
-                        b.weight(
-                                HEAD + ".weight", Type.f32(labels, found.shape().dim(1))),
-                        b.weight(HEAD + ".bias", Type.f32(labels))));
+        return b.scope(OnnxGrafts.HEAD, () -> OnnxGrafts.head(b, found, labels));
     }
 
     @Override

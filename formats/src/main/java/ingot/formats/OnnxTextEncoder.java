@@ -8,14 +8,11 @@ import ingot.ir.IngotException;
 import ingot.ir.Op;
 import ingot.ir.Op.BinaryKind;
 import ingot.ir.Op.ReduceKind;
-import ingot.ir.Operands;
 import ingot.ir.Shape;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.Activations;
 import ingot.nn.Head;
-import ingot.nn.Initializer;
-import ingot.nn.Layers;
 import ingot.nn.Parameter;
 import ingot.nn.TextEncoder;
 import java.nio.file.Path;
@@ -39,8 +36,6 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
 
     /// A size for looking at the graph.
     private static final int PROBE = 8;
-
-    private static final String HEAD = "head";
 
     private final OnnxModel model;
     private final Ports ports;
@@ -218,21 +213,11 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
         Map<String, Boolean> gains = gains();
         for (Value value : probe.graph().values()) {
             if (value.op() instanceof Op.Weight(String name, Type type)) {
-                if (type.dtype() != DType.F32) {
-                    throw new IngotException("onnx: " + path() + " has the weight " + name + " : " + type
-                            + ", which cannot learn; a quantised model cannot be fine-tuned, use its f32 original");
-                }
-                boolean matrix = type.shape().rank() > 1;
-                Initializer first = matrix
-                        ? new Initializer.Normal(0.02)
-                        : new Initializer.Constant(gains.getOrDefault(name, false) ? 1 : 0);
-                all.add(new Parameter(name, type, first, matrix));
+                all.add(OnnxGrafts.parameter(path(), name, type, gains.getOrDefault(name, false) ? 1 : 0));
             }
         }
         if (head.kind() != Head.Kind.NONE) {
-            all.add(new Parameter(
-                    HEAD + ".weight", Type.f32(head.labels(), width), new Initializer.Normal(0.02), true));
-            all.add(new Parameter(HEAD + ".bias", Type.f32(head.labels()), new Initializer.Constant(0), false));
+            all.addAll(OnnxGrafts.head(head.labels(), width));
         }
         return all;
     }
@@ -270,17 +255,7 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
     public Value hidden(GraphBuilder b, Text text) {
         OnnxImport imported = OnnxImport.of(model, binding(ports, text.batch(), text.time()));
         Graph graph = imported.graph();
-        Map<Value, Value> mapped = new HashMap<>();
-        String outer = b.scope();
-        for (Value value : graph.values()) {
-            b.enterScope(outer.isEmpty() ? graph.scope(value) : outer + "." + graph.scope(value));
-            mapped.put(
-                    value,
-                    value.op() instanceof Op.Input input
-                            ? input(b, input, text)
-                            : b.add(Operands.replace(value.op(), x -> Objects.requireNonNull(mapped.get(x)))));
-        }
-        b.enterScope(outer);
+        Map<Value, Value> mapped = OnnxGrafts.copy(b, graph, value -> true, input -> input(b, input, text));
         return Objects.requireNonNull(mapped.get(graph.outputs().get(ports.hidden())));
     }
 
@@ -319,18 +294,14 @@ public final class OnnxTextEncoder implements TextEncoder, AutoCloseable {
 
     @Override
     public Value logits(GraphBuilder b, Value hidden, Text text) {
-        return b.scope(HEAD, () -> {
+        return b.scope(OnnxGrafts.HEAD, () -> {
             boolean each = head.kind() == Head.Kind.TOKEN_CLASS;
             if (head.kind() == Head.Kind.NONE) {
                 throw new IngotException("onnx: " + path() + " has no head; give it one first");
             }
             Value x = each ? b.reshape(hidden, -1, width) : pooled(b, hidden, text);
             Value dropped = Activations.dropout(b, x, dropout, text.random(), text.batch());
-            Value y = Layers.linearTransposed(
-                    b,
-                    dropped,
-                    b.weight(HEAD + ".weight", Type.f32(head.labels(), width)),
-                    b.weight(HEAD + ".bias", Type.f32(head.labels())));
+            Value y = OnnxGrafts.head(b, dropped, head.labels());
             return each ? b.reshape(y, text.batch(), text.time(), head.labels()) : y;
         });
     }

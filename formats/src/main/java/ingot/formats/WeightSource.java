@@ -1,11 +1,14 @@
 package ingot.formats;
 
 import ingot.ir.Type;
+import ingot.store.RamStore;
 import ingot.store.Safetensors;
+import ingot.store.WeightStore.Key;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.SequencedMap;
+import java.util.Set;
 
 /// The weights of a model in somebody's files: names and types at once, bytes when they are asked for.
 ///
@@ -33,6 +36,19 @@ public interface WeightSource extends AutoCloseable {
                 reader.accept(memory);
             }
         };
+    }
+
+    /// Creates the tensors in a store, as weights, and fills them; those that are there already stay.
+    default void load(RamStore store) {
+        Set<Key> there = Set.copyOf(store.keys());
+        types().forEach((name, type) -> {
+            Key key = Key.weight(name);
+            if (!there.contains(key)) {
+                store.create(key, type);
+                read(name, store.pin(key));
+                store.release(key, true);
+            }
+        });
     }
 
     @Override

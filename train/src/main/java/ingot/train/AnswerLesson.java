@@ -5,16 +5,14 @@ import ingot.nn.CrossEntropy;
 import ingot.nn.LanguageModel;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
-import ingot.store.WeightStore;
 import ingot.train.AnswerTeacher.Sequence;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /// A language model that learns some of the tokens of sequences: answers, or all of a text.
-final class AnswerLesson implements Lesson {
+final class AnswerLesson extends TaughtLesson {
     /// A constant: the losses of the tokens evaluated at once are added in fp32, so their number decides bits.
     private static final int TOKENS_AT_ONCE = 2048;
 
@@ -23,9 +21,6 @@ final class AnswerLesson implements Lesson {
     private final List<Sequence> training;
     private final List<Sequence> heldOut;
     private final Task task;
-    private final Map<String, String> fingerprints;
-    private final DataSummary summary;
-    private final Untaught.Writer writer;
 
     AnswerLesson(
             LanguageModel model,
@@ -37,13 +32,11 @@ final class AnswerLesson implements Lesson {
             Map<String, String> fingerprints,
             DataSummary summary,
             Untaught.Writer writer) {
+        super(fingerprints, summary, writer);
         this.model = model;
         this.length = length;
         this.training = List.copyOf(training);
         this.heldOut = List.copyOf(heldOut);
-        this.fingerprints = fingerprints;
-        this.summary = summary;
-        this.writer = writer;
         Batches batches = new Batches(training.size(), train.batch(), train.seed());
         task = task(model, length, start, (step, executor) -> fill(batches, step, executor));
     }
@@ -94,16 +87,6 @@ final class AnswerLesson implements Lesson {
     }
 
     @Override
-    public Map<String, String> fingerprints() {
-        return fingerprints;
-    }
-
-    @Override
-    public DataSummary summary() {
-        return summary;
-    }
-
-    @Override
     public Evaluation evaluate(Inference inference, Callback callback) {
         double nats = 0;
         long targets = 0;
@@ -124,17 +107,4 @@ final class AnswerLesson implements Lesson {
         }
         return new Evaluation.Answers(nats / targets, targets);
     }
-
-    @Override
-    public double flops() {
-        return Lesson.flops(task);
-    }
-
-    @Override
-    public void save(Path folder, WeightStore store) {
-        writer.save(folder, store);
-    }
-
-    @Override
-    public void close() {}
 }

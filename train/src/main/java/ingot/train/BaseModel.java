@@ -9,6 +9,7 @@ import ingot.store.BaseWeights;
 import ingot.store.Safetensors;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -28,8 +29,16 @@ interface BaseModel extends AutoCloseable {
     /// Its weights where they lie, under the names in the files.
     BaseWeights weights();
 
-    /// The names in the files of those parameters that they have.
-    Map<String, String> names(List<Parameter> parameters);
+    /// The names in the files of those parameters that they have; their own, if the files do not say otherwise.
+    default Map<String, String> names(List<Parameter> parameters) {
+        Map<String, String> names = new LinkedHashMap<>();
+        for (Parameter parameter : parameters) {
+            if (weights().contains(parameter.name())) {
+                names.put(parameter.name(), parameter.name());
+            }
+        }
+        return names;
+    }
 
     /// The ids after which a text is complete; empty if it does not say.
     default Set<Integer> endTokens() {

@@ -3,23 +3,18 @@ package ingot.train;
 import ingot.data.Batches;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
-import ingot.store.WeightStore;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
 import java.util.Map;
 
 /// An encoder that learns vectors from pairs of texts. A batch is one shard: every text meets all others of it.
-final class EmbeddingLesson implements Lesson {
+final class EmbeddingLesson extends TaughtLesson {
     private static final int TOKENS_AT_ONCE = 4096;
 
     private final EmbeddingGraphs graphs;
     private final Pairs training;
     private final Pairs heldOut;
     private final Task task;
-    private final Map<String, String> fingerprints;
-    private final DataSummary summary;
-    private final Untaught.Writer writer;
 
     /// The first and the second texts of pairs, in the same order.
     record Pairs(Texts first, Texts second) {}
@@ -33,12 +28,10 @@ final class EmbeddingLesson implements Lesson {
             Map<String, String> fingerprints,
             DataSummary summary,
             Untaught.Writer writer) {
+        super(fingerprints, summary, writer);
         this.graphs = graphs;
         this.training = training;
         this.heldOut = heldOut;
-        this.fingerprints = fingerprints;
-        this.summary = summary;
-        this.writer = writer;
         Batches batches = new Batches(training.first().count(), train.batch(), train.seed());
         task = task(graphs, start, (step, executor) -> fill(batches, step, executor));
     }
@@ -79,16 +72,6 @@ final class EmbeddingLesson implements Lesson {
     @Override
     public int rows() {
         return training.first().count();
-    }
-
-    @Override
-    public Map<String, String> fingerprints() {
-        return fingerprints;
-    }
-
-    @Override
-    public DataSummary summary() {
-        return summary;
     }
 
     /// Every first text looks for its second one among those of all pairs held out.
@@ -138,17 +121,4 @@ final class EmbeddingLesson implements Lesson {
         }
         return new Evaluation.Neighbours(loss / first.length, (double) right / first.length, first.length);
     }
-
-    @Override
-    public double flops() {
-        return Lesson.flops(task);
-    }
-
-    @Override
-    public void save(Path folder, WeightStore store) {
-        writer.save(folder, store);
-    }
-
-    @Override
-    public void close() {}
 }

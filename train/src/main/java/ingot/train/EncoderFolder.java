@@ -57,7 +57,7 @@ record EncoderFolder(
         HuggingFace files = HuggingFace.open(folder);
         try {
             TextEncoder encoder = files.encoder();
-            ModelFolder.load(files, store);
+            files.weights().load(store);
             FineTuneConfig.Content content = file.length() > 0 && Files.exists(folder.resolve("ingot.yaml"))
                     ? config(folder).data().content()
                     : FineTuneConfig.Content.TEXT;
@@ -79,7 +79,7 @@ record EncoderFolder(
                 if (!parameter.type().equals(found.get(parameter.name()))) {
                     throw new IngotException(weights + ": " + parameter.name() + " is "
                             + (found.containsKey(parameter.name()) ? found.get(parameter.name()) : "missing")
-                            + ", expected " + parameter.type() + "; the file does not belong to " + OnnxBase.GRAPH);
+                            + ", expected " + parameter.type() + "; the file does not belong to " + TunedOnnx.GRAPH);
                 }
                 Key key = Key.weight(parameter.name());
                 store.create(key, parameter.type());

@@ -2,25 +2,20 @@ package ingot.train;
 
 import ingot.data.Batches;
 import ingot.runtime.Executor;
-import ingot.store.WeightStore;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /// An encoder with a head that learns classes or numbers from texts.
 ///
 /// @param classWeights how much a target of each class counts; null: all the same
-final class EncoderLesson implements Lesson {
+final class EncoderLesson extends TaughtLesson {
     private final EncoderGraphs graphs;
     private final Examples training;
     private final Examples heldOut;
     private final Labels labels;
     private final float @Nullable [] classWeights;
     private final Task task;
-    private final Map<String, String> fingerprints;
-    private final DataSummary summary;
-    private final Untaught.Writer writer;
 
     /// Texts with what is expected of each.
     record Examples(Texts texts, Targets targets) {}
@@ -36,14 +31,12 @@ final class EncoderLesson implements Lesson {
             Map<String, String> fingerprints,
             DataSummary summary,
             Untaught.Writer writer) {
+        super(fingerprints, summary, writer);
         this.graphs = graphs;
         this.training = training;
         this.heldOut = heldOut;
         this.labels = labels;
         this.classWeights = classWeights;
-        this.fingerprints = fingerprints;
-        this.summary = summary;
-        this.writer = writer;
         Batches batches = new Batches(training.texts().count(), train.batch(), train.seed());
         task = task(graphs, start, (step, executor) -> fill(batches, step, executor));
     }
@@ -78,16 +71,6 @@ final class EncoderLesson implements Lesson {
     }
 
     @Override
-    public Map<String, String> fingerprints() {
-        return fingerprints;
-    }
-
-    @Override
-    public DataSummary summary() {
-        return summary;
-    }
-
-    @Override
     public Evaluation evaluate(Inference inference, Callback callback) {
         Measured measured = switch (heldOut.targets()) {
             case Targets.Classes classes -> new Measured.OfClasses(labels, classes);
@@ -97,17 +80,4 @@ final class EncoderLesson implements Lesson {
         Predictions.run(graphs, heldOut.texts(), inference, callback, measured::add);
         return measured.result();
     }
-
-    @Override
-    public double flops() {
-        return Lesson.flops(task);
-    }
-
-    @Override
-    public void save(Path folder, WeightStore store) {
-        writer.save(folder, store);
-    }
-
-    @Override
-    public void close() {}
 }

@@ -80,7 +80,7 @@ public final class ImageLabeler implements AutoCloseable {
     }
 
     private static Found find(Path folder) {
-        Path graph = folder.resolve(OnnxImageBase.GRAPH);
+        Path graph = folder.resolve(TunedOnnx.GRAPH);
         if (!Files.exists(graph)) {
             HuggingFace files = HuggingFace.open(folder);
             try {

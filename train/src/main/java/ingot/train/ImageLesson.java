@@ -8,16 +8,14 @@ import ingot.ir.Value;
 import ingot.nn.ImageClassifier;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
-import ingot.store.WeightStore;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.IntStream;
 
 /// A network that learns the classes of images.
-final class ImageLesson implements Lesson {
+final class ImageLesson extends TaughtLesson {
     /// Images that are classified at a time.
     static final int AT_ONCE = 64;
 
@@ -25,9 +23,6 @@ final class ImageLesson implements Lesson {
     private final ImageSet training;
     private final ImageSet heldOut;
     private final Task task;
-    private final Map<String, String> fingerprints;
-    private final DataSummary summary;
-    private final Untaught.Writer writer;
 
     ImageLesson(
             ImageClassifier model,
@@ -38,12 +33,10 @@ final class ImageLesson implements Lesson {
             Map<String, String> fingerprints,
             DataSummary summary,
             Untaught.Writer writer) {
+        super(fingerprints, summary, writer);
         this.model = model;
         this.training = training;
         this.heldOut = heldOut;
-        this.fingerprints = fingerprints;
-        this.summary = summary;
-        this.writer = writer;
         Batches batches = new Batches(training.count(), train.batch(), train.seed());
         task = task(model, start, (step, executor) -> fill(batches, train.seed(), step, executor));
     }
@@ -83,16 +76,6 @@ final class ImageLesson implements Lesson {
     @Override
     public int rows() {
         return training.count();
-    }
-
-    @Override
-    public Map<String, String> fingerprints() {
-        return fingerprints;
-    }
-
-    @Override
-    public DataSummary summary() {
-        return summary;
     }
 
     /// Of products and convolutions, with their gradients.
@@ -150,12 +133,4 @@ final class ImageLesson implements Lesson {
             }
         }
     }
-
-    @Override
-    public void save(Path folder, WeightStore store) {
-        writer.save(folder, store);
-    }
-
-    @Override
-    public void close() {}
 }

@@ -52,17 +52,7 @@ final class ModelFolder implements AutoCloseable {
                     + " tokens, but its model knows " + model().vocabulary()
                     + " (vocab_size in config.json); they do not belong together");
         }
-        load(files, store);
-    }
-
-    /// Creates the weights of a model in a store and fills them from its folder.
-    static void load(HuggingFace files, RamStore store) {
-        files.weights().types().forEach((name, type) -> {
-            Key key = Key.weight(name);
-            store.create(key, type);
-            files.weights().read(name, store.pin(key));
-            store.release(key, true);
-        });
+        files.weights().load(store);
     }
 
     /// Writes a model made here with its weights from a store, in which nothing may be pending.

@@ -2,33 +2,23 @@ package ingot.train;
 
 import ingot.formats.OnnxTextEncoder;
 import ingot.ir.IngotException;
-import ingot.ir.Type;
 import ingot.nn.Network;
-import ingot.nn.Parameter;
 import ingot.store.BaseWeights;
 import ingot.store.Safetensors;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.SequencedMap;
 
 /// A text encoder in an ONNX file. Tuned, it is the same file beside `model.safetensors`, which has all weights under
 /// the names of the file, and those of the head.
 final class OnnxBase implements BaseModel {
-    /// The graph of a tuned model.
-    static final String GRAPH = "model.onnx";
-
     private final OnnxTextEncoder encoder;
     private final BaseWeights weights;
 
@@ -64,15 +54,8 @@ final class OnnxBase implements BaseModel {
             } catch (IOException e) {
                 throw new IngotException("run: cannot make the folder " + scratch + ": " + e.getMessage(), e);
             }
-            SequencedMap<String, Type> types = encoder.file().types();
-            Safetensors.write(file, Map.of(), types, (name, reader) -> {
-                try (Arena arena = Arena.ofConfined()) {
-                    MemorySegment memory = arena.allocate(
-                            Objects.requireNonNull(types.get(name)).bytes(), 64);
-                    encoder.file().read(name, memory);
-                    reader.accept(memory);
-                }
-            });
+            Safetensors.write(
+                    file, Map.of(), encoder.file().types(), encoder.file().contents());
         }
         return file;
     }
@@ -114,32 +97,8 @@ final class OnnxBase implements BaseModel {
     }
 
     @Override
-    public Map<String, String> names(List<Parameter> parameters) {
-        Map<String, String> names = new LinkedHashMap<>();
-        for (Parameter parameter : parameters) {
-            if (weights.contains(parameter.name())) {
-                names.put(parameter.name(), parameter.name());
-            }
-        }
-        return names;
-    }
-
-    @Override
     public void save(Path to, Network model, List<String> labels, Safetensors.Contents contents) {
-        SequencedMap<String, Type> types = new LinkedHashMap<>();
-        model.parameters().forEach(parameter -> types.put(parameter.name(), parameter.type()));
-        try {
-            Files.createDirectories(to);
-            Path graph = to.resolve(GRAPH);
-            if (!Files.exists(graph)) {
-                Path partial = to.resolve(GRAPH + ".partial");
-                Files.copy(encoder.path(), partial, StandardCopyOption.REPLACE_EXISTING);
-                Files.move(partial, graph, StandardCopyOption.ATOMIC_MOVE);
-            }
-        } catch (IOException e) {
-            throw new IngotException("run: cannot copy " + encoder.path() + " to " + to + ": " + e.getMessage(), e);
-        }
-        Safetensors.write(to.resolve("model.safetensors"), Map.of("format", "pt"), types, contents);
+        TunedOnnx.save(encoder.path(), to, model, contents);
     }
 
     @Override

@@ -16,7 +16,6 @@ import ingot.ir.Value;
 import ingot.runtime.Executor;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
-import ingot.store.WeightStore.Key;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -123,14 +122,7 @@ public final class OnnxEmbedder implements AutoCloseable {
         if (executors.isEmpty()) {
             vocabulary(graph);
         }
-        imported.types().forEach((name, type) -> {
-            Key key = Key.weight(name);
-            if (!store.keys().contains(key)) {
-                store.create(key, type);
-                imported.read(name, store.pin(key));
-                store.release(key, true);
-            }
-        });
+        imported.load(store);
         return new Executor(Compiler.inference(graph), backend, store);
     }
 

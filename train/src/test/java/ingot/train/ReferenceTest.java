@@ -85,7 +85,7 @@ class ReferenceTest {
         JsonNode generation = reference.trajectory().path("generation");
         try (HuggingFace folder = HuggingFace.open(reference.folder());
                 RamStore store = new RamStore()) {
-            ModelFolder.load(folder, store);
+            folder.weights().load(store);
             try (Decoder decoder = new Decoder(folder.languageModel(), 24, backend, store)) {
                 float[] logits = decoder.append(ints(generation.path("prompt")));
                 List<Integer> tokens = new ArrayList<>();

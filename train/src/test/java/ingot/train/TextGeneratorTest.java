@@ -108,7 +108,7 @@ class TextGeneratorTest {
         try (HuggingFace files = HuggingFace.open(run);
                 RamStore store = new RamStore()) {
             LanguageModel model = files.languageModel();
-            ModelFolder.load(files, store);
+            files.weights().load(store);
             Map<String, Tensor> weights = new HashMap<>();
             for (WeightStore.Key key : store.keys()) {
                 weights.put(key.tensor(), Tensor.over(store.type(key), store.pin(key)));
@@ -187,7 +187,7 @@ class TextGeneratorTest {
                 RamStore store = new RamStore()) {
             Generation generation = generator.generate("w7 w40 w99", Sampling.greedy(6), text::append);
             assertThat(generation.promptTokens()).isEqualTo(4);
-            ModelFolder.load(files, store);
+            files.weights().load(store);
             StringBuilder expected = new StringBuilder();
             try (Decoder decoder = new Decoder(files.languageModel(), 10, Backends.tested(), store)) {
                 float[] logits = decoder.append(prompt);
