@@ -142,7 +142,8 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
             all += work.runs() * work.flops;
             timed += work.asItIs ? work.runs() * seconds : 0;
         }
-        return new KernelTimes(forward, backward, all, timed / (forward + backward), scaling);
+        double part = Math.min(1, timed / (forward + backward)); // the sums may round apart
+        return new KernelTimes(forward, backward, all, part, scaling);
     }
 
     /// The distinct kernels, the most expensive first.
