@@ -17,6 +17,7 @@ import ingot.ir.IngotException;
 import ingot.ir.Op;
 import ingot.ir.Value;
 import ingot.runtime.Executor;
+import ingot.runtime.PackedWeights;
 import ingot.runtime.Profile;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
@@ -77,7 +78,9 @@ final class InferBenchmark implements Callable<Integer> {
             imported.load(store);
             Program program = Compiler.inference(imported.graph());
             List<Value> inputs = imported.graph().inputs();
-            try (Executor executor = new Executor(program, new CpuBackend(pool, Autotuner.ofMachine()), store);
+            try (PackedWeights packed = new PackedWeights();
+                    Executor executor =
+                            new Executor(program, new CpuBackend(pool, Autotuner.ofMachine()), store, packed);
                     Peer peer = alone ? null : Peer.onnxRuntime(path, pool.threads(), described(inputs))) {
                 inputs.forEach(input -> fill(executor, input));
                 Sample.print("%s %s, %d threads; %s", path.getFileName(), sizes, pool.threads(), Sample.load());

@@ -131,8 +131,11 @@ final class BlockedMatmul {
         bBytes = switch (packB) {
             case NONE -> lines(4L * kBlock * nr);
             case OWN -> lines(4L * kBlock * nPadded);
-            case SHARED -> 0;
+            case SHARED, READY -> 0;
         };
+        if (packB == Packing.READY && !oneB) {
+            throw new IllegalArgumentException("matmul: every batch has a B of its own, so none can come packed");
+        }
         tileBytes = lines(4L * mr * nr);
         slots = staged ? 32 - Integer.numberOfLeadingZeros(shape.segments()) : 0;
         slotStride = 4L * nPadded;
@@ -246,11 +249,39 @@ final class BlockedMatmul {
         int columns = Math.min(tiling.nBlock(), shape.n() - j0);
         int k0 = piece / kBlocks * segmentLength + piece % kBlocks * kBlock;
         int kLength = Math.min(kBlock, segmentLength - piece % kBlocks * kBlock);
-        long from = b + batchOffset(shape, shape.b(), unit / nBlocks) + k0 * bRow + j0 * bColumn;
-        long to = base + index * unitBytes + 4L * nr * k0;
+        packPanels(
+                b + batchOffset(shape, shape.b(), unit / nBlocks) + j0 * bColumn,
+                base + index * unitBytes,
+                columns,
+                k0,
+                kLength);
+    }
+
+    /// A piece of the chain of all panels that begin at column 0 of `from`.
+    private void packPanels(long from, long to, int columns, int k0, int k) {
         for (int j = 0; j < columns; j += nr) {
-            pack(from + j * bColumn, bColumn, bRow, to + 4L * j * shape.k(), Math.min(nr, columns - j), nr, kLength);
+            pack(
+                    from + k0 * bRow + j * bColumn,
+                    bColumn,
+                    bRow,
+                    to + 4L * j * shape.k() + 4L * nr * k0,
+                    Math.min(nr, columns - j),
+                    nr,
+                    k);
         }
+    }
+
+    /// Bytes of a B that comes packed.
+    long readyBytes() {
+        return lines(4L * ceilDiv(shape.n(), nr) * nr * shape.k());
+    }
+
+    /// Packs B for all plans with [Packing#READY] and panels as wide: panel by panel, each with the whole chain.
+    void pack(TilePool pool, long b, long to) {
+        pool.run(ceilDiv(shape.n(), nr), (tile, worker) -> {
+            int j0 = tile * nr;
+            packPanels(b + j0 * bColumn, to + 4L * j0 * shape.k(), Math.min(nr, shape.n() - j0), 0, shape.k());
+        });
     }
 
     /// One panel: `to[p · width + w] = from[w · wStep + p · pStep]`, zero where w ≥ valid.
@@ -281,9 +312,11 @@ final class BlockedMatmul {
         int columns = Math.min(tiling.nBlock(), shape.n() - j0);
 
         long aAt = a + batchOffset(shape, shape.a(), batch) + i0 * aRow;
-        long bAt = packB == Packing.SHARED
-                ? base + index * unitBytes
-                : b + batchOffset(shape, shape.b(), batch) + j0 * bColumn;
+        long bAt = switch (packB) {
+            case SHARED -> base + index * unitBytes;
+            case READY -> b + 4L * j0 * shape.k();
+            case NONE, OWN -> b + batchOffset(shape, shape.b(), batch) + j0 * bColumn;
+        };
         long cAt = c + batchOffset(shape, shape.c(), batch) + i0 * cRow + j0 * cColumn;
         long biasAt = bias + i0 * biasRow + j0 * biasColumn;
         long own = base + sharedB() + worker * workerBytes();
@@ -379,7 +412,7 @@ final class BlockedMatmul {
             int width = Math.min(nr, columns - j);
             long panel;
             long step = 4L * nr;
-            if (packB == Packing.SHARED) {
+            if (packB == Packing.SHARED || packB == Packing.READY) {
                 panel = b + 4L * j * shape.k() + 4L * nr * k0;
             } else {
                 panel = b + k0 * bRow + j * bColumn;

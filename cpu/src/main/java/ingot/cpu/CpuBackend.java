@@ -63,6 +63,11 @@ public final class CpuBackend implements Backend {
     }
 
     @Override
+    public Session session() {
+        return crew.pool().session();
+    }
+
+    @Override
     public String describe() {
         return "cpu, " + crew.threads() + (crew.threads() == 1 ? " thread, " : " threads, ")
                 + (lanes == 1 ? "scalar code" : 32 * lanes + "-bit vectors");

@@ -1,6 +1,7 @@
 package ingot.cpu;
 
 import ingot.compiler.Kernel.Matmul.Old;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /// The fp32 contraction of one [MatmulShape], planned once and run many times over raw addresses.
@@ -93,6 +94,49 @@ public final class Matmul {
         boolean rowsContiguous = s.c().column() == 1 && s.n() > 1;
         boolean columnsContiguous = s.c().row() == 1 || s.m() == 1;
         return !rowsContiguous && columnsContiguous && s.m() > 1 || s.n() == 1 && s.m() > 1;
+    }
+
+    /// The same contraction with one operand packed beforehand by [#pack], or null where that cannot be, or where a
+    /// product is so small that its operand is read once anyway.
+    @Nullable Matmul ready(Options options) {
+        if (blocked == null || !blocked.shape.oneB() || blocked.tiling.lanes() == 1) {
+            return null;
+        }
+        var s = blocked.shape;
+        var plan = new BlockedMatmul(
+                s,
+                Tilings.ready(s, options.threads),
+                blocked.epilogue,
+                options.old == Old.CONTINUED,
+                transposed,
+                options.tuner.guards(s));
+        return new Matmul(shape, transposed, null, plan);
+    }
+
+    /// Which operand [#ready] takes packed: 0 for A, 1 for B.
+    int packedOperand() {
+        return transposed ? 0 : 1;
+    }
+
+    /// What the packed operand depends on, besides the operand.
+    Object order() {
+        var plan = blocked();
+        return List.of(plan.tiling.columns(), plan.shape.k(), plan.shape.n(), plan.shape.b());
+    }
+
+    long packedBytes() {
+        return blocked().readyBytes();
+    }
+
+    void pack(TilePool pool, long from, long to) {
+        blocked().pack(pool, from, to);
+    }
+
+    private BlockedMatmul blocked() {
+        if (blocked == null) {
+            throw new IllegalStateException("matmul: not blocked");
+        }
+        return blocked;
     }
 
     public MatmulShape shape() {

@@ -13,6 +13,7 @@ final class MatmulExecutable implements Backend.Executable {
     private static final int C = 2;
 
     private final Crew crew;
+    private final Matmul.Options options;
     private final Matmul matmul;
     private final Loops loops;
     private final @Nullable Layout bias;
@@ -56,7 +57,30 @@ final class MatmulExecutable implements Backend.Executable {
                 operands[C]);
         bias = kernel.bias();
         copiesBias = bias != null && bias.strides().getFirst() != 1;
-        matmul = Matmul.of(shape, new Matmul.Options(kernel.old(), bias != null, crew.threads(), tuner));
+        options = new Matmul.Options(kernel.old(), bias != null, crew.threads(), tuner);
+        matmul = Matmul.of(shape, options);
+    }
+
+    private MatmulExecutable(MatmulExecutable other, Matmul matmul) {
+        this.matmul = matmul;
+        crew = other.crew;
+        options = other.options;
+        loops = other.loops;
+        bias = other.bias;
+        copiesBias = other.copiesBias;
+    }
+
+    /// The operand packed, if all batches share it.
+    @Override
+    public Backend.@Nullable Packed packed(int read) {
+        Matmul ready = read == matmul.packedOperand() && loops.rows() == 1 ? matmul.ready(options) : null;
+        return ready == null
+                ? null
+                : new Backend.Packed(
+                        ready.order(),
+                        ready.packedBytes(),
+                        (from, to) -> ready.pack(crew.pool(), from, to),
+                        new MatmulExecutable(this, ready));
     }
 
     private static long[] strides(Layout layout) {

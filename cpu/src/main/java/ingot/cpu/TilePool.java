@@ -1,24 +1,28 @@
 package ingot.cpu;
 
+import ingot.compiler.Backend;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/// A fixed pool of platform threads that claim the tiles of one kernel from a counter.
+/// A fixed pool of platform threads that claim the tiles of one kernel from counters.
 ///
-/// The caller of [#run] is worker 0 and works too, so a pool of one thread runs everything inline. There is no barrier
-/// except "all tiles are done": a worker that the machine delays holds up at most the tile it has claimed. Between
-/// kernels the workers spin for some microseconds, then park.
+/// The caller of [#run] is worker 0 and works too, so a pool of one thread runs everything inline. Each worker begins
+/// with a share of its own, tiles in a row, the same for every run of the same size: what it read or wrote before is in
+/// its cache. When its share is used up it takes from the others'. There is no barrier except "all tiles are done": a
+/// worker that the machine delays holds up at most the tile it has claimed. Between kernels the workers spin for some
+/// microseconds, then park. A pool with a thread for every processor gives each worker its own ([Affinity]); the caller
+/// is held on its one only within a [#session].
 public final class TilePool implements AutoCloseable {
     private static final long SPIN_NANOS = 30_000;
-    private static final VarHandle NEXT;
+    private static final int APART = 16; // ints between two counters: no two in a cache line
+    private static final VarHandle NEXT = MethodHandles.arrayElementVarHandle(int[].class);
     private static final VarHandle DONE;
 
     static {
         try {
-            NEXT = MethodHandles.lookup().findVarHandle(Grid.class, "next", int.class);
             DONE = MethodHandles.lookup().findVarHandle(Grid.class, "done", int.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
@@ -26,6 +30,7 @@ public final class TilePool implements AutoCloseable {
     }
 
     private final Worker[] workers;
+    private final @Nullable Affinity affinity;
     private final ReentrantLock running = new ReentrantLock();
     private volatile @Nullable Grid current;
     private volatile boolean closed;
@@ -35,6 +40,7 @@ public final class TilePool implements AutoCloseable {
         if (threads < 1) {
             throw new IllegalArgumentException("tile pool: threads must be at least 1, got " + threads);
         }
+        affinity = Affinity.of(threads);
         workers = new Worker[threads - 1];
         for (int i = 0; i < workers.length; i++) {
             workers[i] = new Worker(this, i + 1);
@@ -44,6 +50,16 @@ public final class TilePool implements AutoCloseable {
 
     public int threads() {
         return workers.length + 1;
+    }
+
+    /// Holds the calling thread on the processor of worker 0 until the session is closed by the same thread: for one that
+    /// calls [#run] many times.
+    public Backend.Session session() {
+        if (affinity == null) {
+            return () -> {};
+        }
+        affinity.pin(0);
+        return Affinity::release;
     }
 
     /// Runs `task` once for every tile in [0, tiles) and returns when all are done. The first exception a tile throws
@@ -68,7 +84,7 @@ public final class TilePool implements AutoCloseable {
             if (tiles == 1 || workers.length == 0) {
                 inline(tiles, task, 0);
             } else {
-                dispatch(new Grid(tiles, task, Thread.currentThread()));
+                dispatch(new Grid(tiles, task, threads(), Thread.currentThread()));
             }
         } finally {
             running.unlock();
@@ -119,47 +135,67 @@ public final class TilePool implements AutoCloseable {
         }
     }
 
-    /// One call of [#run]. A worker that wakes late finds the counter used up and leaves.
+    /// One call of [#run]. A worker that wakes late finds the counters used up and leaves.
     private static final class Grid {
         final int tiles;
         final TileTask task;
+        final int shares;
         final Thread caller;
 
-        @SuppressWarnings("unused") // by NEXT
-        volatile int next;
+        private final int[] next; // tiles begun of each share
+        private volatile int done;
+        private volatile boolean waiting;
+        private volatile @Nullable Throwable failure;
 
-        volatile int done;
-        volatile boolean waiting;
-        volatile @Nullable Throwable failure;
-
-        Grid(int tiles, TileTask task, Thread caller) {
+        Grid(int tiles, TileTask task, int threads, Thread caller) {
             this.tiles = tiles;
             this.task = task;
             this.caller = caller;
+            shares = Math.min(tiles, threads);
+            next = new int[shares * APART];
+        }
+
+        /// The first tile of a share.
+        private int first(int share) {
+            return (int) ((long) tiles * share / shares);
         }
 
         boolean open() {
-            return next < tiles;
+            for (int share = 0; share < shares; share++) {
+                if ((int) NEXT.getVolatile(next, share * APART) < first(share + 1) - first(share)) {
+                    return true;
+                }
+            }
+            return false;
         }
 
         void claim(int worker) {
             int finished = 0;
+            for (int i = 0; i < shares; i++) {
+                finished += share((worker + i) % shares, worker);
+            }
+            if (finished > 0 && (int) DONE.getAndAdd(this, finished) + finished == tiles && waiting) {
+                LockSupport.unpark(caller);
+            }
+        }
+
+        private int share(int share, int worker) {
+            int from = first(share);
+            int length = first(share + 1) - from;
+            int finished = 0;
             while (true) {
-                int tile = (int) NEXT.getAndAdd(this, 1);
-                if (tile >= tiles || tile < 0) {
-                    break;
+                int tile = (int) NEXT.getAndAdd(next, share * APART, 1);
+                if (tile >= length) {
+                    return finished;
                 }
                 if (failure == null) {
                     try {
-                        task.run(tile, worker);
+                        task.run(from + tile, worker);
                     } catch (Throwable e) {
                         failure = e;
                     }
                 }
                 finished++;
-            }
-            if (finished > 0 && (int) DONE.getAndAdd(this, finished) + finished == tiles && waiting) {
-                LockSupport.unpark(caller);
             }
         }
 
@@ -206,6 +242,11 @@ public final class TilePool implements AutoCloseable {
 
         @Override
         public void run() {
+            if (pool.affinity == null) {
+                Affinity.release(); // the thread that made the pool may be held
+            } else {
+                pool.affinity.pin(index);
+            }
             @Nullable Grid last = null;
             while (true) {
                 var grid = next(last);

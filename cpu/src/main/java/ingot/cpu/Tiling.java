@@ -19,7 +19,9 @@ record Tiling(int rows, int vectors, int lanes, int mBlock, int nBlock, int kBlo
         /// Each task packs what it reads into its worker's scratch.
         OWN,
         /// Packed once, before the tasks that share it. (B only.)
-        SHARED
+        SHARED,
+        /// Packed by the caller, before any run: [BlockedMatmul#pack]. (B only.)
+        READY
     }
 
     Tiling {

@@ -8,6 +8,9 @@ import java.util.List;
 final class Tilings {
     private static final int L1_FLOATS = 4608; // a panel of B: about half of a 32 KiB cache
 
+    private static final int READY_ROWS = 24;
+    private static final int READY_PANELS = 96;
+
     private Tilings() {}
 
     static Tiling of(MatmulShape s, int threads) {
@@ -46,6 +49,21 @@ final class Tilings {
                 kBlock,
                 fewColumns ? Packing.NONE : Packing.OWN,
                 fewRows ? Packing.NONE : ownB ? Packing.OWN : Packing.SHARED);
+    }
+
+    /// For a B that comes packed: a task has few rows, packs them for itself, and takes all columns, or as many as leave
+    /// every thread a few tasks. So A and C pass the first-level cache once per piece of the chain, and B comes from the
+    /// others in the order of its bytes.
+    static Tiling ready(MatmulShape s, int threads) {
+        Tiling plain = of(s, threads);
+        int rows = plain.rows();
+        int columns = plain.columns();
+        int mBlock = Math.max(1, READY_ROWS / rows) * rows;
+        int nBlock = roundUp(Math.min(s.n(), READY_PANELS * columns), columns);
+        while (tasks(s, mBlock, nBlock) < 2L * threads && nBlock > 4 * columns) {
+            nBlock = roundUp(nBlock / 2, columns);
+        }
+        return plain.withBlocks(mBlock, nBlock, plain.kBlock()).withPacking(Packing.OWN, Packing.READY);
     }
 
     /// The default blocks for a given register tile.

@@ -35,7 +35,12 @@ final class Warmup {
     Warmup(int lanes) {
         this.lanes = lanes;
         executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(task, "ingot-warmup");
+            Thread thread = new Thread(
+                    () -> {
+                        Affinity.release();
+                        task.run();
+                    },
+                    "ingot-warmup");
             thread.setDaemon(true);
             return thread;
         });

@@ -30,13 +30,16 @@ import org.jspecify.annotations.Nullable;
 /// their stage; a `Residency` brings them there, and ends with the executor.
 public final class Executor implements AutoCloseable {
     private final Program program;
+    private final Backend backend;
     private final Residency residency;
     private final SpillFile spill;
+    private final @Nullable PackedWeights packedWeights;
     private final List<Visit> visits;
     private final Arena arena = Arena.ofShared();
     private final Map<String, MemorySegment> inputs = new LinkedHashMap<>();
     private final Map<String, MemorySegment> outputs = new LinkedHashMap<>();
     private final Map<Buffer, Integer> slots = new HashMap<>();
+    private final Map<PackedWeights.Key, Integer> packedSlots = new HashMap<>();
     private final List<Action> actions = new ArrayList<>();
     private final long[] base;
     private final MemorySegment activations;
@@ -50,6 +53,10 @@ public final class Executor implements AutoCloseable {
         record Load(Visit visit, int[] slots, long[] addresses) implements Action {}
 
         record Update(Program.Stage stage) implements Action {}
+
+        /// `to` is the slot for the address of the packed weight.
+        record Pack(PackedWeights weights, PackedWeights.Key key, Backend.Packed packed, int slot, int to)
+                implements Action {}
 
         record Run(Kernel kernel, Backend.Executable code, int[] slots, long[] offsets, long[] addresses)
                 implements Action {}
@@ -70,17 +77,22 @@ public final class Executor implements AutoCloseable {
     /// An executor that owns no memory for the inputs and outputs named in `bound`: the caller binds them before every
     /// run.
     public Executor(Program program, Backend backend, WeightStore store, Set<String> bound) {
-        this(program, backend, Residency.pinned(store), bound, MemorySegment.NULL, SpillFile.NONE);
+        this(program, backend, Residency.pinned(store), bound, MemorySegment.NULL, SpillFile.NONE, null);
+    }
+
+    /// An executor for weights that never change: it reads them packed, where that is faster.
+    public Executor(Program program, Backend backend, WeightStore store, PackedWeights packed) {
+        this(program, backend, Residency.pinned(store), Set.of(), MemorySegment.NULL, SpillFile.NONE, packed);
     }
 
     /// @param spill where activations go that the program spills
     public Executor(Program program, Backend backend, Residency residency, SpillFile spill) {
-        this(program, backend, residency, Set.of(), MemorySegment.NULL, spill);
+        this(program, backend, residency, Set.of(), MemorySegment.NULL, spill, null);
     }
 
     /// An executor that works in the memory of another one, which is idle meanwhile; if it is too small, in its own.
     public Executor(Program program, Backend backend, Residency residency, Executor idle) {
-        this(program, backend, residency, Set.of(), idle.activations, SpillFile.NONE);
+        this(program, backend, residency, Set.of(), idle.activations, SpillFile.NONE, null);
     }
 
     private Executor(
@@ -89,8 +101,11 @@ public final class Executor implements AutoCloseable {
             Residency residency,
             Set<String> bound,
             MemorySegment idle,
-            SpillFile spill) {
+            SpillFile spill,
+            @Nullable PackedWeights packedWeights) {
         this.program = program;
+        this.backend = backend;
+        this.packedWeights = packedWeights;
         this.spill = spill;
         this.residency = residency;
         visits = Visit.of(program);
@@ -99,7 +114,7 @@ public final class Executor implements AutoCloseable {
                 slots.putIfAbsent(operand.buffer(), slots.size());
             }
         }
-        base = new long[slots.size()];
+        base = new long[slots.size() + (packedWeights == null ? 0 : packable(program))];
         long bytes = 0;
         try {
             bytes += allocate(program.inputs(), bound, inputs);
@@ -127,7 +142,7 @@ public final class Executor implements AutoCloseable {
                 };
             }
             bytes += program.memory().constantBytes();
-            long scratchBytes = resolve(backend);
+            long scratchBytes = resolve();
             scratch = arena.allocate(Math.max(64, scratchBytes), 4096).address();
             bytes += scratchBytes;
         } catch (OutOfMemoryError e) {
@@ -225,7 +240,7 @@ public final class Executor implements AutoCloseable {
     private @Nullable String walk(StageUpdates updates, boolean check) {
         boolean complete = false;
         residency.begin();
-        try {
+        try (Backend.Session _ = backend.session()) {
             String found = steps(updates, check);
             complete = found == null;
             return found;
@@ -255,6 +270,7 @@ public final class Executor implements AutoCloseable {
                     }
                 }
                 case Action.Update update -> updates.update(update.stage());
+                case Action.Pack pack -> pack(pack);
                 case Action.Run run -> {
                     execute(run);
                     kernels++;
@@ -278,6 +294,13 @@ public final class Executor implements AutoCloseable {
         return MemorySegment.ofAddress(base[slot]).reinterpret(bytes);
     }
 
+    private void pack(Action.Pack pack) {
+        if (base[pack.to()] == 0) {
+            base[pack.to()] = pack.weights()
+                    .address(pack.key(), pack.packed(), base[pack.slot()] + pack.key().byteOffset());
+        }
+    }
+
     private void execute(Action.Run run) {
         if (cancelled.getAsBoolean()) {
             throw new CancelledException();
@@ -297,7 +320,7 @@ public final class Executor implements AutoCloseable {
     }
 
     /// Prepares every step; returns the scratch bytes the hungriest kernel needs.
-    private long resolve(Backend backend) {
+    private long resolve() {
         long scratchBytes = 0;
         List<Step> steps = program.steps();
         int visit = -1;
@@ -312,12 +335,11 @@ public final class Executor implements AutoCloseable {
                 }
                 case Step.Update update ->
                     actions.add(new Action.Update(program.stages().get(update.stage())));
-                case Step.Run run -> scratchBytes = Math.max(scratchBytes, add(backend, run.kernel(), run.operands()));
+                case Step.Run run -> scratchBytes = Math.max(scratchBytes, add(run.kernel(), run.operands()));
                 case Step.Reduce reduce ->
                     scratchBytes = Math.max(
                             scratchBytes,
                             add(
-                                    backend,
                                     addition(reduce.elements()),
                                     List.of(reduce.left(), reduce.right(), reduce.left())));
                 case Step.Store _ -> actions.add(new Action.Store(visits.get(visit)));
@@ -333,12 +355,43 @@ public final class Executor implements AutoCloseable {
         return scratchBytes;
     }
 
-    private long add(Backend backend, Kernel kernel, List<Step.Operand> operands) {
+    private long add(Kernel kernel, List<Step.Operand> operands) {
         Backend.Executable code = backend.prepare(kernel);
         int[] indices = operands.stream().mapToInt(o -> slot(o.buffer())).toArray();
         long[] offsets = operands.stream().mapToLong(Step.Operand::byteOffset).toArray();
+        if (packedWeights != null && kernel instanceof Kernel.Matmul) {
+            code = pack(packedWeights, code, operands, indices, offsets);
+        }
         actions.add(new Action.Run(kernel, code, indices, offsets, new long[indices.length]));
         return code.scratchBytes();
+    }
+
+    /// Makes a product read its weight packed, if it has one and the backend an order for it.
+    private Backend.Executable pack(
+            PackedWeights weights,
+            Backend.Executable code,
+            List<Step.Operand> operands,
+            int[] indices,
+            long[] offsets) {
+        for (int read = 0; read < 2; read++) {
+            Backend.@Nullable Packed packed =
+                    operands.get(read).buffer() instanceof Buffer.Weight ? code.packed(read) : null;
+            if (packed != null && operands.get(read).buffer() instanceof Buffer.Weight weight) {
+                PackedWeights.Key key = new PackedWeights.Key(weight.name(), offsets[read], packed.order());
+                int to = packedSlots.computeIfAbsent(key, _ -> slots.size() + packedSlots.size());
+                actions.add(new Action.Pack(weights, key, packed, indices[read], to));
+                indices[read] = to;
+                offsets[read] = 0;
+                return packed.code();
+            }
+        }
+        return code;
+    }
+
+    private static int packable(Program program) {
+        return (int) program.steps().stream()
+                .filter(step -> step instanceof Step.Run run && run.kernel() instanceof Kernel.Matmul)
+                .count();
     }
 
     private int slot(Buffer buffer) {
