@@ -153,7 +153,7 @@ public final class Autotuner {
     }
 
     private static BlockedMatmul plan(MatmulShape shape, Tiling tiling) {
-        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, false, false);
+        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, false, false, BlockedMatmul.PHASE_BYTES);
     }
 
     /// Warms every kernel the shape's plan calls; false if one stays slow.

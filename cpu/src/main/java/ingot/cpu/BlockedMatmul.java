@@ -19,8 +19,11 @@ import org.jspecify.annotations.Nullable;
 final class BlockedMatmul {
     private static final long LINE = 64;
 
-    /// The largest packed piece of a shared B. More would only cost memory.
-    private static final long SHARED_BYTES = 8L << 20;
+    /// The largest packed piece of a shared B: small against a third-level cache, because there are two of them.
+    static final long PHASE_BYTES = 3L << 20;
+
+    /// Panels of B that are packed in one go.
+    private static final int GROUP = 8;
 
     final MatmulShape shape;
     final Tiling tiling;
@@ -51,8 +54,12 @@ final class BlockedMatmul {
     private final boolean oneB; // every batch reads the same B
     private final boolean staged;
     private final boolean fusedMerge; // odd segments add to the top of the stack as they are stored
-    private final int unitsPerPhase; // blocks of B packed together
-    private final int units;
+    private final int units; // blocks of B: columns, and batches where each has its own
+    private final int phaseUnits; // blocks of B in a phase
+    private final int phaseBlocks; // pieces of the chain in a phase: all, unless one block of B is too large
+    private final int phases;
+    private final int groups; // of panels in a block of B
+    private final int depth; // elements of the chain in a packed panel
 
     private final long unitBytes;
     private final long aBytes;
@@ -93,7 +100,8 @@ final class BlockedMatmul {
             Epilogue epilogue,
             boolean continued,
             boolean biasAlongRows,
-            boolean guarded) {
+            boolean guarded,
+            long phaseBytes) {
         this.shape = shape;
         this.tiling = tiling;
         this.epilogue = epilogue;
@@ -124,17 +132,30 @@ final class BlockedMatmul {
 
         int mPadded = ceilDiv(Math.min(tiling.mBlock(), shape.m()), mr) * mr;
         int nPadded = ceilDiv(Math.min(tiling.nBlock(), shape.n()), nr) * nr;
-        unitBytes = lines(4L * nPadded * shape.k());
+        groups = ceilDiv(nPadded / nr, GROUP);
         units = oneB ? nBlocks : nBlocks * shape.batches();
-        unitsPerPhase = packB == Packing.SHARED ? Math.clamp(SHARED_BYTES / Math.max(1, unitBytes), 1, units) : units;
+        long blockBytes = 4L * nPadded * kBlock;
+        boolean inPieces = packB == Packing.SHARED
+                && !staged
+                && oneB
+                && shape.batches() == 1
+                && 4L * nPadded * shape.k() > 2 * phaseBytes;
+        phaseBlocks = inPieces ? Math.clamp(phaseBytes / (blockBytes * nBlocks), 1, kBlocks) : kBlocks;
+        depth = inPieces ? phaseBlocks * kBlock : shape.k();
+        unitBytes = lines(4L * nPadded * depth);
+        phaseUnits = packB == Packing.SHARED && !inPieces
+                ? Math.clamp(phaseBytes / Math.max(1, unitBytes), 1, units)
+                : units;
+        phases = ceilDiv(units, phaseUnits) * ceilDiv(kBlocks, phaseBlocks);
         aBytes = lines(4L * kBlock * (packA ? mPadded : mr));
         bBytes = switch (packB) {
             case NONE -> lines(4L * kBlock * nr);
             case OWN -> lines(4L * kBlock * nPadded);
             case SHARED, READY -> 0;
         };
-        if (packB == Packing.READY && !oneB) {
-            throw new IllegalArgumentException("matmul: every batch has a B of its own, so none can come packed");
+        if (packB == Packing.READY && !(oneB && (nBlocks == 1 || tiling.nBlock() % nr == 0))) {
+            throw new IllegalArgumentException("matmul: B comes packed only for all batches and in whole panels of " + nr
+                    + " columns, got blocks of " + tiling.nBlock());
         }
         tileBytes = lines(4L * mr * nr);
         slots = staged ? 32 - Integer.numberOfLeadingZeros(shape.segments()) : 0;
@@ -213,7 +234,7 @@ final class BlockedMatmul {
     }
 
     private long sharedB() {
-        return packB == Packing.SHARED ? unitsPerPhase * unitBytes : 0;
+        return packB == Packing.SHARED ? Math.min(2, phases) * phaseUnits * unitBytes : 0;
     }
 
     long scratchBytes(int workers) {
@@ -223,16 +244,55 @@ final class BlockedMatmul {
     void run(TilePool pool, long a, long b, long c, long bias, long scratch) {
         long base = Math.ceilDiv(scratch, LINE) * LINE;
         var code = kernels();
-        for (int from = 0; from < units; from += unitsPerPhase) {
-            int count = Math.min(unitsPerPhase, units - from);
-            int first = from;
-            if (packB == Packing.SHARED) {
-                int pieces = shape.segments() * kBlocks;
-                pool.run(count * pieces, (tile, worker) -> packShared(b, base, first, tile / pieces, tile % pieces));
-            }
-            int tasks = Math.multiplyExact(count * mBlocks, oneB ? shape.batches() : 1);
-            pool.run(tasks, (tile, worker) -> task(code, a, b, c, bias, base, first, tile, worker));
+        var now = phase(0, base);
+        if (packB == Packing.SHARED) {
+            var first = now;
+            pool.run(first.packs, (tile, worker) -> packShared(b, first, tile));
         }
+        for (int p = 1; p <= phases; p++) {
+            var phase = now;
+            var next = phase(p, base);
+            int packs = packB == Packing.SHARED ? next.packs : 0;
+            int tiles = phase.tasks + packs;
+            pool.run(tiles, (tile, worker) -> {
+                int before = (int) ((long) tile * packs / tiles); // packs among the tiles so far, spread evenly
+                if ((int) ((tile + 1L) * packs / tiles) > before) {
+                    packShared(b, next, before);
+                } else {
+                    task(code, a, b, c, bias, base, phase, tile - before, worker);
+                }
+            });
+            now = next;
+        }
+    }
+
+    /// What is computed between two barriers, while B for the next phase is packed.
+    ///
+    /// @param unit the first block of B, of `units`
+    /// @param block the first piece of the chain, of `blocks`
+    /// @param tasks blocks of C to compute
+    /// @param packs pieces of B to pack for them
+    /// @param buffer where B is packed
+    private record Phase(int unit, int units, int block, int blocks, int tasks, int packs, long buffer) {}
+
+    /// Phase `p`; one that is empty after the last.
+    private Phase phase(int p, long base) {
+        if (p >= phases) {
+            return new Phase(0, 0, 0, 0, 0, 0, 0);
+        }
+        int steps = ceilDiv(kBlocks, phaseBlocks);
+        int unit = p / steps * phaseUnits;
+        int count = Math.min(phaseUnits, units - unit);
+        int block = p % steps * phaseBlocks;
+        int blocks = Math.min(phaseBlocks, kBlocks - block);
+        return new Phase(
+                unit,
+                count,
+                block,
+                blocks,
+                Math.multiplyExact(count * mBlocks, oneB ? shape.batches() : 1),
+                count * shape.segments() * blocks * groups,
+                base + p % 2 * (phaseUnits * unitBytes));
     }
 
     static long batchOffset(MatmulShape s, MatmulShape.Strides strides, int batch) {
@@ -243,18 +303,22 @@ final class BlockedMatmul {
         return 4 * (b0 * strides.batch0() + b1 * strides.batch1() + b2 * strides.batch2());
     }
 
-    private void packShared(long b, long base, int first, int index, int piece) {
-        int unit = first + index;
+    private void packShared(long b, Phase phase, int pack) {
+        int group = pack % groups;
+        int rest = pack / groups;
+        int block = phase.block + rest % phase.blocks;
+        int segment = rest / phase.blocks % shape.segments();
+        int index = rest / phase.blocks / shape.segments();
+        int unit = phase.unit + index;
+        int j = group * GROUP * nr;
         int j0 = unit % nBlocks * tiling.nBlock();
-        int columns = Math.min(tiling.nBlock(), shape.n() - j0);
-        int k0 = piece / kBlocks * segmentLength + piece % kBlocks * kBlock;
-        int kLength = Math.min(kBlock, segmentLength - piece % kBlocks * kBlock);
+        int columns = Math.min(tiling.nBlock(), shape.n() - j0) - j;
         packPanels(
-                b + batchOffset(shape, shape.b(), unit / nBlocks) + j0 * bColumn,
-                base + index * unitBytes,
-                columns,
-                k0,
-                kLength);
+                b + batchOffset(shape, shape.b(), unit / nBlocks) + (j0 + j) * bColumn,
+                phase.buffer + index * unitBytes + 4L * j * depth - 4L * nr * phase.block * kBlock,
+                Math.min(columns, GROUP * nr),
+                segment * segmentLength + block * kBlock,
+                Math.min(kBlock, segmentLength - block * kBlock));
     }
 
     /// A piece of the chain of all panels that begin at column 0 of `from`.
@@ -264,7 +328,7 @@ final class BlockedMatmul {
                     from + k0 * bRow + j * bColumn,
                     bColumn,
                     bRow,
-                    to + 4L * j * shape.k() + 4L * nr * k0,
+                    to + 4L * j * depth + 4L * nr * k0,
                     Math.min(nr, columns - j),
                     nr,
                     k);
@@ -301,10 +365,10 @@ final class BlockedMatmul {
     }
 
     /// Computes one block of C.
-    private void task(Kernels code, long a, long b, long c, long bias, long base, int first, int tile, int worker) {
+    private void task(Kernels code, long a, long b, long c, long bias, long base, Phase phase, int tile, int worker) {
         int rest = tile / mBlocks;
         int index = oneB ? rest / shape.batches() : rest;
-        int unit = first + index;
+        int unit = phase.unit + index;
         int batch = oneB ? rest % shape.batches() : unit / nBlocks;
         int i0 = tile % mBlocks * tiling.mBlock();
         int j0 = unit % nBlocks * tiling.nBlock();
@@ -313,7 +377,7 @@ final class BlockedMatmul {
 
         long aAt = a + batchOffset(shape, shape.a(), batch) + i0 * aRow;
         long bAt = switch (packB) {
-            case SHARED -> base + index * unitBytes;
+            case SHARED -> phase.buffer + index * unitBytes - 4L * nr * phase.block * kBlock;
             case READY -> b + 4L * j0 * shape.k();
             case NONE, OWN -> b + batchOffset(shape, shape.b(), batch) + j0 * bColumn;
         };
@@ -328,11 +392,11 @@ final class BlockedMatmul {
                     Epilogue.fetch(cAt + i * cRow, cColumn, block + i * slotStride, columns);
                 }
             }
-            stage(code, aAt, bAt, own, rows, columns);
+            stage(code, aAt, bAt, own, rows, columns, phase);
             epilogue.finish(math, block, slotStride, rows, columns, cAt, cRow, cColumn, biasAt, biasRow, biasColumn);
         } else {
-            chain(code, aAt, bAt, own, rows, columns, 0, cAt, cRow, epilogue.accumulate());
-            if (epilogue.bias()) {
+            chain(code, aAt, bAt, own, rows, columns, 0, phase, cAt, cRow, epilogue.accumulate());
+            if (epilogue.bias() && phase.block + phase.blocks == kBlocks) {
                 for (int i = 0; i < rows; i++) {
                     Epilogue.addBias(math, cAt + i * cRow, columns, biasAt + i * biasRow, biasColumn);
                 }
@@ -341,16 +405,16 @@ final class BlockedMatmul {
     }
 
     /// Leaves the tree over all segments in the first slot.
-    private void stage(Kernels code, long a, long b, long own, int rows, int columns) {
+    private void stage(Kernels code, long a, long b, long own, int rows, int columns, Phase phase) {
         long slot0 = own + workerBytes() - slots * slotBytes;
         int top = 0; // slots in use
         for (int segment = 0; segment < shape.segments(); segment++) {
             int merges = Integer.numberOfTrailingZeros(~segment);
             if (fusedMerge && merges > 0) {
-                chain(code, a, b, own, rows, columns, segment, slot0 + (top - 1) * slotBytes, slotStride, true);
+                chain(code, a, b, own, rows, columns, segment, phase, slot0 + (top - 1) * slotBytes, slotStride, true);
                 merges--;
             } else {
-                chain(code, a, b, own, rows, columns, segment, slot0 + top * slotBytes, slotStride, false);
+                chain(code, a, b, own, rows, columns, segment, phase, slot0 + top * slotBytes, slotStride, false);
                 top++;
             }
             for (; merges > 0; merges--) {
@@ -368,7 +432,7 @@ final class BlockedMatmul {
         return top - 1;
     }
 
-    /// One segment of the chain for one block of C, K block by K block.
+    /// One segment of the chain for one block of C, as far as the phase goes, K block by K block.
     private void chain(
             Kernels code,
             long a,
@@ -377,10 +441,11 @@ final class BlockedMatmul {
             int rows,
             int columns,
             int segment,
+            Phase phase,
             long c,
             long cStride,
             boolean add) {
-        for (int block = 0; block < kBlocks; block++) {
+        for (int block = phase.block; block < phase.block + phase.blocks; block++) {
             int k0 = segment * segmentLength + block * kBlock;
             int kLength = Math.min(kBlock, segmentLength - block * kBlock);
             var start = block > 0 || continued ? Start.CONTINUE : add ? Start.ADD : Start.ZERO;
@@ -413,7 +478,7 @@ final class BlockedMatmul {
             long panel;
             long step = 4L * nr;
             if (packB == Packing.SHARED || packB == Packing.READY) {
-                panel = b + 4L * j * shape.k() + 4L * nr * k0;
+                panel = b + 4L * j * depth + 4L * nr * k0;
             } else {
                 panel = b + k0 * bRow + j * bColumn;
                 if (packB == Packing.OWN || width < nr) {

@@ -64,6 +64,11 @@ public final class Matmul {
 
     /// With `tiling` given: the blocked path with exactly this tiling.
     static Matmul of(MatmulShape shape, Options options, @Nullable Tiling tiling) {
+        return of(shape, options, tiling, BlockedMatmul.PHASE_BYTES);
+    }
+
+    /// @param phaseBytes the most of a shared B that is packed at once
+    static Matmul of(MatmulShape shape, Options options, @Nullable Tiling tiling, long phaseBytes) {
         if (shape.batches() == 0 || shape.m() == 0 || shape.n() == 0) {
             return new Matmul(shape, false, null, null);
         }
@@ -86,7 +91,7 @@ public final class Matmul {
                 shape,
                 transposed,
                 null,
-                new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s)));
+                new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s), phaseBytes));
     }
 
     /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.
@@ -97,19 +102,25 @@ public final class Matmul {
     }
 
     /// The same contraction with one operand packed beforehand by [#pack], or null where that cannot be, or where a
-    /// product is so small that its operand is read once anyway.
+    /// product has so few rows that its operand is read once anyway.
     @Nullable Matmul ready(Options options) {
+        return ready(options, null);
+    }
+
+    /// With `tiling` given: with exactly this one.
+    @Nullable Matmul ready(Options options, @Nullable Tiling tiling) {
         if (blocked == null || !blocked.shape.oneB() || blocked.tiling.lanes() == 1) {
             return null;
         }
         var s = blocked.shape;
         var plan = new BlockedMatmul(
                 s,
-                Tilings.ready(s, options.threads),
+                tiling == null ? Tilings.ready(s, options.threads) : tiling,
                 blocked.epilogue,
                 options.old == Old.CONTINUED,
                 transposed,
-                options.tuner.guards(s));
+                options.tuner.guards(s),
+                BlockedMatmul.PHASE_BYTES);
         return new Matmul(shape, transposed, null, plan);
     }
 

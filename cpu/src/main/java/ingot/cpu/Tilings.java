@@ -30,7 +30,7 @@ final class Tilings {
         boolean ownB = s.m() <= 96 || s.m() <= 512 && s.batches() > 1 && !s.oneB();
         int kBlock = Math.max(64, L1_FLOATS / columns);
         int nBlock = roundUp(Math.min(s.n(), 384), columns);
-        int mBlock = roundUp(Math.min(s.m(), ownB ? 512 : 96), rows);
+        int mBlock = roundUp(Math.min(s.m(), ownB ? 512 : 48), rows);
         // Enough tasks for every thread to have a few.
         while (tasks(s, mBlock, nBlock) < 4L * threads && nBlock > 4 * columns) {
             nBlock = roundUp(nBlock / 2, columns);

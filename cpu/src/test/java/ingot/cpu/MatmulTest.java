@@ -93,7 +93,7 @@ class MatmulTest {
         float[] x = {1e8f, 1f, -1e8f, 3f, 0.5f};
         var shape = MatmulShape.of(1, 1, 5).withSegments(5);
         float[] one = {1, 1, 1, 1, 1};
-        assertThat(multiply(shape, Matmul.Options.DEFAULT, null, POOLS[0], x, one, new float[1], new float[0])[0])
+        assertThat(multiply(Matmul.of(shape), POOLS[0], x, one, new float[1], new float[0])[0])
                 .isEqualTo(((x[0] + x[1]) + (x[2] + x[3])) + x[4]);
     }
 
@@ -192,33 +192,61 @@ class MatmulTest {
         float[] bias = options.bias() ? numbers(random, shape.n()) : new float[0];
         float[] expected = c.clone();
         NaiveMatmul.run(shape, a, b, expected, bias, options.old());
-        assertThat(multiply(shape, options, tiling, pool, a, b, c, bias))
-                .as("%s %s %s, %d threads", shape, options, tiling, pool.threads())
+        long phaseBytes = random.nextInt(2) == 0 ? BlockedMatmul.PHASE_BYTES : 256L + random.nextInt(20_000);
+        var matmul = Matmul.of(shape, options, tiling, phaseBytes);
+        assertThat(multiply(matmul, pool, a, b, c, bias))
+                .as("%s %s %s, phases of %d, %d threads", shape, options, tiling, phaseBytes, pool.threads())
                 .containsExactly(expected);
+        var ready = matmul.ready(options, tiling == null || tiling.lanes() == 1 ? null : forPacked(tiling));
+        if (ready != null) {
+            assertThat(multiplyPacked(ready, pool, a, b, c, bias))
+                    .as("%s %s %s, packed, %d threads", shape, options, tiling, pool.threads())
+                    .containsExactly(expected);
+        }
+    }
+
+    /// Blocks of whole panels, because the packed operand is not cut.
+    private static Tiling forPacked(Tiling tiling) {
+        int panels = Math.ceilDiv(tiling.nBlock(), tiling.columns());
+        return tiling.withBlocks(tiling.mBlock(), panels * tiling.columns(), tiling.kBlock())
+                .withPacking(tiling.a(), Tiling.Packing.READY);
+    }
+
+    private static float[] multiply(Matmul matmul, TilePool pool, float[] a, float[] b, float[] c, float[] bias) {
+        try (var arena = Arena.ofConfined()) {
+            return multiply(matmul, pool, arena, place(arena, a), place(arena, b), c, bias);
+        }
+    }
+
+    private static float[] multiplyPacked(Matmul ready, TilePool pool, float[] a, float[] b, float[] c, float[] bias) {
+        try (var arena = Arena.ofConfined()) {
+            MemorySegment[] operands = {place(arena, a), place(arena, b)};
+            int packed = ready.packedOperand();
+            var to = arena.allocate(Math.max(64, ready.packedBytes()), 64);
+            ready.pack(pool, operands[packed].address(), to.address());
+            operands[packed] = to;
+            return multiply(ready, pool, arena, operands[0], operands[1], c, bias);
+        }
     }
 
     private static float[] multiply(
-            MatmulShape shape,
-            Matmul.Options options,
-            Tiling tiling,
+            Matmul matmul,
             TilePool pool,
-            float[] a,
-            float[] b,
+            Arena arena,
+            MemorySegment a,
+            MemorySegment b,
             float[] c,
             float[] bias) {
-        var matmul = Matmul.of(shape, options, tiling);
-        try (var arena = Arena.ofConfined()) {
-            var result = place(arena, c);
-            var scratch = arena.allocate(Math.max(1, matmul.scratchBytes(pool.threads())), 4);
-            matmul.run(
-                    pool,
-                    place(arena, a).address(),
-                    place(arena, b).address(),
-                    result.address(),
-                    place(arena, bias).address(),
-                    scratch.address());
-            return result.toArray(ValueLayout.JAVA_FLOAT);
-        }
+        var result = place(arena, c);
+        var scratch = arena.allocate(Math.max(1, matmul.scratchBytes(pool.threads())), 4);
+        matmul.run(
+                pool,
+                a.address(),
+                b.address(),
+                result.address(),
+                place(arena, bias).address(),
+                scratch.address());
+        return result.toArray(ValueLayout.JAVA_FLOAT);
     }
 
     private static MemorySegment place(Arena arena, float[] values) {

@@ -124,4 +124,46 @@ class TilePoolTest {
         pool.close();
         assertThatThrownBy(() -> pool.run(1, (tile, worker) -> {})).hasMessage("tile pool: closed");
     }
+
+    @Test
+    void aWorkerTakesFromTheSharesOfOthers() throws InterruptedException {
+        try (var pool = new TilePool(2)) {
+            var release = new java.util.concurrent.CountDownLatch(1);
+            var done = new AtomicInteger();
+            pool.run(40, (tile, worker) -> {
+                if (tile == 0) { // the whole share of worker 0 waits behind it, unless someone takes it
+                    await(release);
+                } else if (done.incrementAndGet() == 39) {
+                    release.countDown();
+                }
+            });
+            assertThat(done).hasValue(39);
+        }
+    }
+
+    private static void await(java.util.concurrent.CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /// On a machine whose processors cannot be counted or held, sessions do nothing.
+    @Test
+    void aSessionHoldsItsThreadAndLetsItGo() {
+        int all = Affinity.allowed();
+        try (var pool = new TilePool(Math.max(1, Runtime.getRuntime().availableProcessors()))) {
+            boolean holds = Affinity.of(pool.threads()) != null;
+            try (var _ = pool.session()) {
+                assertThat(Affinity.allowed()).isEqualTo(holds ? 1 : all);
+                var inherited = new AtomicInteger();
+                pool.run(pool.threads(), (tile, worker) -> inherited.addAndGet(Affinity.allowed()));
+                if (holds) {
+                    assertThat(inherited).hasValue(pool.threads());
+                }
+            }
+            assertThat(Affinity.allowed()).isEqualTo(all);
+        }
+    }
 }
