@@ -33,8 +33,8 @@ public interface Backend {
         /// Runs to completion over operands at absolute addresses: the kernel's reads, then its writes.
         void run(long[] addresses, long scratch);
 
-        /// The same kernel with a read in an order of its own, which pays if the values stay the same for many runs; null
-        /// if there is none, or no gain.
+        /// The same kernel with a read in an order of its own, which pays if the values stay the same for many runs;
+        /// null if there is none, or no gain.
         default @Nullable Packed packed(int read) {
             return null;
         }

@@ -20,7 +20,8 @@ final class Affinity {
     private static final long ANY = 0; // the calling thread
 
     /// The processors of this process as the system gave them, or null where threads cannot be pinned.
-    private static final @Nullable Affinity MACHINE = System.getProperty("ingot.pin", "on").equals("off") ? null : find();
+    private static final @Nullable Affinity MACHINE =
+            System.getProperty("ingot.pin", "on").equals("off") ? null : find();
 
     private final MethodHandle set;
     private final MemorySegment all;
@@ -66,8 +67,8 @@ final class Affinity {
         }
     }
 
-    /// One for a pool of `workers`, or null if its workers shall not be pinned: with fewer of them than processors (or a
-    /// quota that allows fewer) the system has better places for them than we could know.
+    /// One for a pool of `workers`, or null if its workers shall not be pinned: with fewer of them than processors (or
+    /// a quota that allows fewer) the system has better places for them than we could know.
     static @Nullable Affinity of(int workers) {
         boolean whole = MACHINE != null
                 && workers > 1

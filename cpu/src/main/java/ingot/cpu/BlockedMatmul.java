@@ -154,8 +154,8 @@ final class BlockedMatmul {
             case SHARED, READY -> 0;
         };
         if (packB == Packing.READY && !(oneB && (nBlocks == 1 || tiling.nBlock() % nr == 0))) {
-            throw new IllegalArgumentException("matmul: B comes packed only for all batches and in whole panels of " + nr
-                    + " columns, got blocks of " + tiling.nBlock());
+            throw new IllegalArgumentException("matmul: B comes packed only for all batches and in whole panels of "
+                    + nr + " columns, got blocks of " + tiling.nBlock());
         }
         tileBytes = lines(4L * mr * nr);
         slots = staged ? 32 - Integer.numberOfLeadingZeros(shape.segments()) : 0;

@@ -103,12 +103,14 @@ public final class Matmul {
 
     /// The same contraction with one operand packed beforehand by [#pack], or null where that cannot be, or where a
     /// product has so few rows that its operand is read once anyway.
-    @Nullable Matmul ready(Options options) {
+    @Nullable
+    Matmul ready(Options options) {
         return ready(options, null);
     }
 
     /// With `tiling` given: with exactly this one.
-    @Nullable Matmul ready(Options options, @Nullable Tiling tiling) {
+    @Nullable
+    Matmul ready(Options options, @Nullable Tiling tiling) {
         if (blocked == null || !blocked.shape.oneB() || blocked.tiling.lanes() == 1) {
             return null;
         }

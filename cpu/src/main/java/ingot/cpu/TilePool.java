@@ -52,8 +52,8 @@ public final class TilePool implements AutoCloseable {
         return workers.length + 1;
     }
 
-    /// Holds the calling thread on the processor of worker 0 until the session is closed by the same thread: for one that
-    /// calls [#run] many times.
+    /// Holds the calling thread on the processor of worker 0 until the session is closed by the same thread: for one
+    /// that calls [#run] many times.
     public Backend.Session session() {
         if (affinity == null) {
             return () -> {};

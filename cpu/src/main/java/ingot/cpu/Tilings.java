@@ -51,9 +51,9 @@ final class Tilings {
                 fewRows ? Packing.NONE : ownB ? Packing.OWN : Packing.SHARED);
     }
 
-    /// For a B that comes packed: a task has few rows, packs them for itself, and takes all columns, or as many as leave
-    /// every thread a few tasks. So A and C pass the first-level cache once per piece of the chain, and B comes from the
-    /// others in the order of its bytes.
+    /// For a B that comes packed: a task has few rows, packs them for itself, and takes all columns, or as many as
+    /// leave every thread a few tasks. So A and C pass the first-level cache once per piece of the chain, and B comes
+    /// from the others in the order of its bytes.
     static Tiling ready(MatmulShape s, int threads) {
         Tiling plain = of(s, threads);
         int rows = plain.rows();

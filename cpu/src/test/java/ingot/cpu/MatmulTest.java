@@ -230,13 +230,7 @@ class MatmulTest {
     }
 
     private static float[] multiply(
-            Matmul matmul,
-            TilePool pool,
-            Arena arena,
-            MemorySegment a,
-            MemorySegment b,
-            float[] c,
-            float[] bias) {
+            Matmul matmul, TilePool pool, Arena arena, MemorySegment a, MemorySegment b, float[] c, float[] bias) {
         var result = place(arena, c);
         var scratch = arena.allocate(Math.max(1, matmul.scratchBytes(pool.threads())), 4);
         matmul.run(

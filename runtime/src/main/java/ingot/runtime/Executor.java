@@ -297,7 +297,10 @@ public final class Executor implements AutoCloseable {
     private void pack(Action.Pack pack) {
         if (base[pack.to()] == 0) {
             base[pack.to()] = pack.weights()
-                    .address(pack.key(), pack.packed(), base[pack.slot()] + pack.key().byteOffset());
+                    .address(
+                            pack.key(),
+                            pack.packed(),
+                            base[pack.slot()] + pack.key().byteOffset());
         }
     }
 
@@ -339,9 +342,7 @@ public final class Executor implements AutoCloseable {
                 case Step.Reduce reduce ->
                     scratchBytes = Math.max(
                             scratchBytes,
-                            add(
-                                    addition(reduce.elements()),
-                                    List.of(reduce.left(), reduce.right(), reduce.left())));
+                            add(addition(reduce.elements()), List.of(reduce.left(), reduce.right(), reduce.left())));
                 case Step.Store _ -> actions.add(new Action.Store(visits.get(visit)));
                 case Step.Free _ -> actions.add(new Action.Free(visits.get(visit)));
                 case Step.Spill out ->
