@@ -56,7 +56,7 @@ final class InferBenchmark implements Callable<Integer> {
             description = "a symbolic size, such as sequence=128; NAME.I is axis I of an input whose size has no name")
     private Map<String, Integer> sizes = new LinkedHashMap<>();
 
-    @CommandLine.Option(names = "--runs", defaultValue = "15", description = "counted rounds")
+    @CommandLine.Option(names = "--runs", defaultValue = "40", description = "counted rounds")
     private int runs;
 
     @CommandLine.Mixin

@@ -13,6 +13,7 @@ import java.util.Map;
 public final class PackedWeights implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final Map<Key, Long> addresses = new HashMap<>();
+    private long bytes;
 
     /// Part of a weight in an order of a backend.
     record Key(String tensor, long byteOffset, Object order) {}
@@ -20,10 +21,16 @@ public final class PackedWeights implements AutoCloseable {
     /// The address of a packed weight, which is packed now if it was not before.
     synchronized long address(Key key, Backend.Packed packed, long weight) {
         return addresses.computeIfAbsent(key, _ -> {
+            bytes += packed.bytes();
             long to = arena.allocate(Math.max(64, packed.bytes()), 4096).address();
             packed.packing().pack(weight, to);
             return to;
         });
+    }
+
+    /// Bytes of all that is packed so far.
+    public synchronized long bytes() {
+        return bytes;
     }
 
     @Override

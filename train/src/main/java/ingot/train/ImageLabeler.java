@@ -10,6 +10,7 @@ import ingot.ir.IngotException;
 import ingot.nn.ImageClassifier;
 import ingot.nn.Parameter;
 import ingot.runtime.Executor;
+import ingot.runtime.PackedWeights;
 import ingot.runtime.StageUpdates;
 import ingot.store.BaseWeights;
 import ingot.store.RamStore;
@@ -36,6 +37,7 @@ public final class ImageLabeler implements AutoCloseable {
     private final List<String> labels;
     private final ImagePreparation preparation;
     private final RamStore store = new RamStore();
+    private final PackedWeights packed = new PackedWeights();
     private final Executor executor;
 
     /// A class and its probability.
@@ -61,7 +63,7 @@ public final class ImageLabeler implements AutoCloseable {
             found.weights().accept(parameter.name(), store.pin(key));
             store.release(key, true);
         }
-        executor = new Executor(Compiler.inference(model.logitsGraph(1)), backend, store);
+        executor = new Executor(Compiler.inference(model.logitsGraph(1)), backend, store, packed);
     }
 
     /// True if a folder has a model of images.
@@ -122,6 +124,7 @@ public final class ImageLabeler implements AutoCloseable {
     @Override
     public void close() {
         executor.close();
+        packed.close();
         end.run();
         store.close();
     }

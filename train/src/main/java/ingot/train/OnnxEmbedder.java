@@ -14,6 +14,7 @@ import ingot.ir.Tensor;
 import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.runtime.Executor;
+import ingot.runtime.PackedWeights;
 import ingot.runtime.StageUpdates;
 import ingot.store.RamStore;
 import java.nio.file.Path;
@@ -35,6 +36,7 @@ public final class OnnxEmbedder implements AutoCloseable {
     private final TextTokenizer tokenizer;
     private final Backend backend;
     private final RamStore store = new RamStore();
+    private final PackedWeights packed = new PackedWeights();
     private final Map<Integer, Executor> executors = new LinkedHashMap<>();
 
     private OnnxEmbedder(OnnxModel model, TextTokenizer tokenizer, Backend backend) {
@@ -123,7 +125,7 @@ public final class OnnxEmbedder implements AutoCloseable {
             vocabulary(graph);
         }
         imported.load(store);
-        return new Executor(Compiler.inference(graph), backend, store);
+        return new Executor(Compiler.inference(graph), backend, store, packed);
     }
 
     /// Refuses a tokenizer that has more tokens than the largest table of the file.
@@ -144,6 +146,7 @@ public final class OnnxEmbedder implements AutoCloseable {
     @Override
     public void close() {
         executors.values().forEach(Executor::close);
+        packed.close();
         tokenizer.close();
         model.close();
         store.close();

@@ -11,6 +11,7 @@ import ingot.ir.Type;
 import ingot.ir.Value;
 import ingot.nn.TextEncoder;
 import ingot.runtime.Executor;
+import ingot.runtime.PackedWeights;
 import ingot.runtime.StageUpdates;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -37,6 +38,7 @@ public final class TextEmbedder implements AutoCloseable {
     private final EncoderFolder folder;
     private final TextTokenizer tokenizer;
     private final Backend backend;
+    private final PackedWeights packed = new PackedWeights();
     private final Map<Integer, Executor> executors = new LinkedHashMap<>();
 
     private TextEmbedder(EncoderFolder folder, TextTokenizer tokenizer, Backend backend) {
@@ -77,7 +79,8 @@ public final class TextEmbedder implements AutoCloseable {
         TextTokenizer.Batch batch = tokenizer.batch(List.of(encoded), length);
         Executor executor = executors.computeIfAbsent(
                 length,
-                time -> new Executor(Compiler.inference(graph(folder.encoder(), time)), backend, folder.weights()));
+                time -> new Executor(
+                        Compiler.inference(graph(folder.encoder(), time)), backend, folder.weights(), packed));
         MemorySegment mask = executor.input("mask");
         for (int i = 0; i < length; i++) {
             executor.input("tokens").setAtIndex(ValueLayout.JAVA_INT, i, batch.ids()[i]);
@@ -110,6 +113,7 @@ public final class TextEmbedder implements AutoCloseable {
     @Override
     public void close() {
         executors.values().forEach(Executor::close);
+        packed.close();
         tokenizer.close();
         folder.close();
     }
