@@ -51,17 +51,16 @@ final class Tilings {
                 fewRows ? Packing.NONE : ownB ? Packing.OWN : Packing.SHARED);
     }
 
-    /// For a B that comes packed: a task has few rows, packs them for itself, and takes all columns, or as many as
-    /// leave every thread a few tasks. So A and C pass the first-level cache once per piece of the chain, and B comes
-    /// from the others in the order of its bytes.
+    /// For a B that comes packed: a task has few rows and packs them for itself. It takes all columns, so that A is packed
+    /// once; but where tasks would be so few that one more or less counts, each thread gets columns of its own.
     static Tiling ready(MatmulShape s, int threads) {
         Tiling plain = of(s, threads);
         int rows = plain.rows();
         int columns = plain.columns();
         int mBlock = Math.max(1, READY_ROWS / rows) * rows;
         int nBlock = roundUp(Math.min(s.n(), READY_PANELS * columns), columns);
-        while (tasks(s, mBlock, nBlock) < 2L * threads && nBlock > 4 * columns) {
-            nBlock = roundUp(nBlock / 2, columns);
+        if (tasks(s, mBlock, nBlock) < 8L * threads) {
+            nBlock = Math.min(nBlock, Math.max(4 * columns, roundUp(Math.ceilDiv(s.n(), threads), columns)));
         }
         return plain.withBlocks(mBlock, nBlock, plain.kBlock()).withPacking(Packing.OWN, Packing.READY);
     }
