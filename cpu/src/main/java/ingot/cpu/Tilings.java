@@ -51,8 +51,8 @@ final class Tilings {
                 fewRows ? Packing.NONE : ownB ? Packing.OWN : Packing.SHARED);
     }
 
-    /// For a B that comes packed: a task has few rows and packs them for itself. It takes all columns, so that A is packed
-    /// once; but where tasks would be so few that one more or less counts, each thread gets columns of its own.
+    /// For a B that comes packed: a task has few rows and packs them for itself. It takes all columns, so that A is
+    /// packed once; but where tasks would be so few that one more or less counts, each thread gets columns of its own.
     static Tiling ready(MatmulShape s, int threads) {
         Tiling plain = of(s, threads);
         int rows = plain.rows();

@@ -4,6 +4,7 @@ import ingot.ir.DType;
 import ingot.ir.Function;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
+import ingot.ir.Op;
 import ingot.ir.Op.CompareKind;
 import ingot.ir.Op.ReduceKind;
 import ingot.ir.Shape;
@@ -18,6 +19,12 @@ import org.jspecify.annotations.Nullable;
 public final class Attention {
     /// The score of a key that is masked out: finite, so that a row without any key gives a mean and not a NaN.
     private static final double MASKED = -Float.MAX_VALUE;
+
+    /// Queries per block, for sequences up to SHORT and longer ones: short blocks leave out more of what is masked.
+    private static final int SHORT_BLOCK = 64;
+
+    private static final int SHORT = 512;
+    private static final int LONG_BLOCK = 128;
 
     /// `causal`: query t of T sees keys s ≤ t + (S − T). `dropout` needs `random`.
     public record Options(boolean causal, double scale, double dropout) {
@@ -105,40 +112,106 @@ public final class Attention {
         }
     }
 
+    /// Queries from `from` to before `to`, and the first `keys` keys, which are all that they see.
+    private record Block(int from, int to, int keys) {
+        boolean isWhole(Heads heads) {
+            return to - from == heads.queries() && keys == heads.keys();
+        }
+    }
+
     /// The definition and its gradient. Scores are [B, H, T, S]; with groups [B, K, T, G, S], what the contraction
     /// gives without a transpose.
+    ///
+    /// Long sequences go in blocks of queries, one after the other, so that scores take memory for one block; a causal
+    /// block leaves out the keys that none of its queries sees. Sums over queries are chains that the next block takes
+    /// up, so every number is the same chain as without blocks, but for terms that are 0. (Rabe and Staats 2021 have
+    /// the linear memory, by another order of sums.)
     private record Meaning(Heads heads, Options options, boolean masked, double dropout, int stream) {
         List<Value> forward(GraphBuilder g, List<Value> in) {
-            Value p = dropped(g, in, Softmax.probabilities(g, scores(g, in)));
-            return List.of(joined(g, mix(g, p, in.get(2))));
+            List<Value> results = new ArrayList<>();
+            for (Block block : blocks(in)) {
+                Value p = dropped(g, in, Softmax.probabilities(g, scores(g, in, block)));
+                results.add(joined(g, mix(g, p, keys(g, in.get(2), block)), block));
+            }
+            return List.of(g.concatenate(results, 1));
         }
 
         /// With o = p·v: dv = pᵀ·do, dp = do·vᵀ, ds = p·(dp − Σ do·o)·scale, dq = ds·k, dk = dsᵀ·q (Dao et al. 2022,
         /// appendix B).
         List<Value> gradient(GraphBuilder g, List<Value> in) {
-            Value q = split(g, in.get(0));
-            Value k = in.get(1);
-            Value v = in.get(2);
             Value result = in.get(in.size() - 2);
             Value dResult = in.getLast();
-            Value dOut = split(g, dResult); // [B, T, H, D] or [B, T, K, G, D]
-            Value p = Softmax.probabilities(g, scores(g, in));
-            Value dv = keySide(g, dropped(g, in, p), dOut);
-            Value dp = dropped(g, in, perKey(g, dOut, v));
             Value inner = split(g, g.sum(g.multiply(dResult, result), -1)); // [B, T, H] or [B, T, K, G]
-            Value ds = g.multiply(p, g.subtract(dp, g.broadcast(headsFirst(g, inner), p.shape(), outer())));
-            Value scaled = g.multiply(ds, options.scale());
-            List<Value> cotangents = new ArrayList<>(List.of(joined(g, mix(g, scaled, k)), keySide(g, scaled, q), dv));
-            if (masked && in.get(3).dtype().isFloating()) {
-                cotangents.add(ofMask(g, ds, in.get(3).shape()));
+            List<Value> dq = new ArrayList<>();
+            @Nullable Value dk = null;
+            @Nullable Value dv = null;
+            @Nullable Value dMask = null;
+            for (Block block : blocks(in)) {
+                Value q = split(g, queries(g, in.get(0), block));
+                Value k = keys(g, in.get(1), block);
+                Value v = keys(g, in.get(2), block);
+                Value dOut = split(g, queries(g, dResult, block)); // [B, T, H, D] or [B, T, K, G, D]
+                Value p = Softmax.probabilities(g, scores(g, in, block));
+                dv = keySide(g, dropped(g, in, p), dOut, dv);
+                Value dp = dropped(g, in, perKey(g, dOut, v));
+                Value ofRows = headsFirst(g, queries(g, inner, block));
+                Value ds = g.multiply(p, g.subtract(dp, g.broadcast(ofRows, p.shape(), outer())));
+                Value scaled = g.multiply(ds, options.scale());
+                dq.add(joined(g, mix(g, scaled, k), block));
+                dk = keySide(g, scaled, q, dk);
+                if (isTrained(in)) {
+                    dMask = ofMask(g, ds, in.get(3).shape());
+                }
+            }
+            List<Value> cotangents =
+                    new ArrayList<>(List.of(g.concatenate(dq, 1), keysSecond(g, dk), keysSecond(g, dv)));
+            if (dMask != null) {
+                cotangents.add(dMask);
             }
             return cotangents;
         }
 
-        private Value scores(GraphBuilder g, List<Value> in) {
-            Value scores = g.multiply(perKey(g, split(g, in.get(0)), in.get(1)), options.scale());
+        private boolean isTrained(List<Value> in) {
+            return masked && in.get(3).dtype().isFloating();
+        }
+
+        /// One block, unless the sequence is long and blocks divide it (a length to be exported as open is a prime).
+        /// Dropout and the gradient of a mask are defined on the whole.
+        private List<Block> blocks(List<Value> in) {
+            int size = options.causal() && heads.queries() <= SHORT ? SHORT_BLOCK : LONG_BLOCK;
+            boolean cut = heads.queries() % size == 0
+                    && heads.queries() >= (options.causal() ? 2 : 8) * size
+                    && heads.keys() >= heads.queries()
+                    && dropout == 0
+                    && !isTrained(in);
+            if (!cut) {
+                return List.of(new Block(0, heads.queries(), heads.keys()));
+            }
+            List<Block> blocks = new ArrayList<>();
+            for (int from = 0; from < heads.queries(); from += size) {
+                int to = from + size;
+                blocks.add(new Block(from, to, options.causal() ? to + heads.keys() - heads.queries() : heads.keys()));
+            }
+            return blocks;
+        }
+
+        private Value queries(GraphBuilder g, Value x, Block block) {
+            return block.isWhole(heads) ? x : g.slice(x, 1, block.from(), block.to());
+        }
+
+        private Value keys(GraphBuilder g, Value x, Block block) {
+            return block.isWhole(heads) ? x : g.slice(x, 1, 0, block.keys());
+        }
+
+        private Value scores(GraphBuilder g, List<Value> in, Block block) {
+            Value q = split(g, queries(g, in.get(0), block));
+            Value scores = g.multiply(perKey(g, q, keys(g, in.get(1), block)), options.scale());
             if (masked) {
                 Value mask = in.get(3);
+                if (!block.isWhole(heads)) {
+                    Value rows = mask.shape().dim(2) == 1 ? mask : g.slice(mask, 2, block.from(), block.to());
+                    mask = g.slice(rows, 3, 0, block.keys());
+                }
                 Value spread = spread(g, mask, scores.shape());
                 scores = mask.dtype() == DType.BOOL
                         ? g.select(spread, scores, g.scalarLike(scores, MASKED))
@@ -148,7 +221,8 @@ public final class Attention {
                 Type index = new Type(DType.I32, scores.shape());
                 Value query = g.iota(index, 2);
                 Value key = g.iota(index, scores.shape().rank() - 1);
-                Value last = heads.keys() == heads.queries() ? query : g.add(query, heads.keys() - heads.queries());
+                int before = block.from() + heads.keys() - heads.queries();
+                Value last = before == 0 ? query : g.add(query, before);
                 Value seen = g.compare(CompareKind.LESS_EQUAL, key, last);
                 scores = g.select(seen, scores, g.scalarLike(scores, MASKED));
             }
@@ -180,20 +254,37 @@ public final class Attention {
             return g.dot(p, v, List.of(0, 1), List.of(0, 2), List.of(grouped() ? 4 : 3), List.of(1));
         }
 
-        /// p [B, H, T, S] · x [B, T, H, D] → [B, S, K, D]: the sum over queries and the heads that share a key head.
-        private Value keySide(GraphBuilder g, Value p, Value x) {
+        /// p [B, H, T, S] · x [B, T, H, D] → [B, K, S, D]: the sum over queries and the heads that share a key head,
+        /// which goes on from that of the queries `before`, if these saw fewer keys then with 0 for the others.
+        private Value keySide(GraphBuilder g, Value p, Value x, @Nullable Value before) {
             List<Integer> ofP = grouped() ? List.of(2, 3) : List.of(2);
             List<Integer> ofX = grouped() ? List.of(1, 3) : List.of(1);
-            return g.transpose(g.dot(p, x, List.of(0, 1), List.of(0, 2), ofP, ofX), 0, 2, 1, 3);
+            @Nullable Value start = before;
+            if (before != null) {
+                int more = p.shape().dim(-1) - before.shape().dim(2);
+                Shape zeros = Shape.of(heads.batch(), heads.keyHeads(), more, heads.width());
+                start = more == 0
+                        ? before
+                        : g.concatenate(List.of(before, g.broadcast(g.scalarLike(before, 0), zeros)), 2);
+            }
+            return g.add(new Op.Dot(p, x, List.of(0, 1), List.of(0, 2), ofP, ofX, 1, start));
+        }
+
+        /// [B, K, S, D] → [B, S, K, D].
+        private static Value keysSecond(GraphBuilder g, @Nullable Value x) {
+            if (x == null) {
+                throw new IllegalStateException("attention: no queries");
+            }
+            return g.transpose(x, 0, 2, 1, 3);
         }
 
         /// [B, H, T, D] or [B, K, T, G, D] → [B, T, H, D].
-        private Value joined(GraphBuilder g, Value x) {
+        private Value joined(GraphBuilder g, Value x, Block block) {
             return grouped()
                     ? g.reshape(
                             g.transpose(x, 0, 2, 1, 3, 4),
                             heads.batch(),
-                            heads.queries(),
+                            block.to() - block.from(),
                             heads.keyHeads() * heads.groups(),
                             heads.width())
                     : g.transpose(x, 0, 2, 1, 3);

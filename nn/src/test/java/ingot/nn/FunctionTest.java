@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import ingot.autodiff.Gradients;
+import ingot.ir.DType;
 import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
 import ingot.ir.Interpreter;
@@ -16,6 +18,8 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.DoubleUnaryOperator;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class FunctionTest {
     private static final float[] POINTS = {-200, -90, -20, -3, -1, -0.1f, 0, 0.1f, 1, 3, 20, 90, 200};
@@ -124,6 +128,91 @@ class FunctionTest {
                 k,
                 v);
         assertThat(grouped).isEqualTo(repeated);
+    }
+
+    /// Blocks of queries divide 128 (and 1024 where nothing is causal) but no prime. What follows the last query of a
+    /// causal attention changes nothing before it, and what has no cotangent adds 0 to the gradients.
+    @ParameterizedTest
+    @CsvSource({"128, 131, 2, true, false", "128, 131, 1, true, false", "192, 193, 1, true, true"})
+    void blocksOfQueriesChangeNoBit(int length, int prime, int keyHeads, boolean causal, boolean masked) {
+        List<Tensor> operands = List.of(
+                Sample.floats(1, 1, prime, 2, 3),
+                Sample.floats(2, 1, prime, keyHeads, 3),
+                Sample.floats(3, 1, prime, keyHeads, 3),
+                Sample.floats(4, 1, prime, 2, 3));
+        Tensor mask = Tensor.zeros(new Type(DType.BOOL, Shape.of(1, 1, 1, prime)));
+        for (int i = 0; i < prime; i++) {
+            mask.setLong(i, i % 5 == 3 ? 0 : 1);
+        }
+        List<float[]> found = new java.util.ArrayList<>();
+        for (boolean blocks : new boolean[] {false, true}) {
+            GraphBuilder b = new GraphBuilder("attention");
+            List<Value> x = new java.util.ArrayList<>();
+            for (Tensor operand : operands) {
+                Value whole = b.constant(operand);
+                Value part = b.slice(whole, 1, 0, length);
+                // without blocks the rest has no cotangent
+                x.add(blocks ? part : x.size() == 3 ? padded(b, part, prime) : whole);
+            }
+            Value seen = b.constant(mask);
+            Value y = Attention.attention(
+                    b,
+                    x.get(0),
+                    x.get(1),
+                    x.get(2),
+                    masked ? blocks ? b.slice(seen, 3, 0, length) : seen : null,
+                    Attention.Options.of(causal, 3),
+                    null);
+            List<Value> all = new java.util.ArrayList<>(List.of(y));
+            all.addAll(Gradients.vjp(b, List.of(y), List.of(x.get(3)), x.subList(0, 3)));
+            for (int i = 0; i < all.size(); i++) {
+                b.output(Integer.toString(i), b.slice(all.get(i), 1, 0, length));
+            }
+            Map<String, Tensor> results = Interpreter.run(b.build(), Map.of(), Map.of());
+            for (int i = 0; i < all.size(); i++) {
+                if (blocks) {
+                    assertThat(results.get(Integer.toString(i)).toFloats())
+                            .as("result " + i)
+                            .isEqualTo(found.get(i));
+                } else {
+                    found.add(results.get(Integer.toString(i)).toFloats());
+                }
+            }
+        }
+    }
+
+    private static Value padded(GraphBuilder b, Value x, int length) {
+        int[] dims = x.shape().dims();
+        dims[1] = length - dims[1];
+        return b.concatenate(List.of(x, b.constant(Tensor.zeros(new Type(x.dtype(), Shape.of(dims))))), 1);
+    }
+
+    /// Not causal: blocks of a long sequence against the same queries in two halves of a length that is not divided.
+    @Test
+    void blocksOfLongSequencesChangeNoBit() {
+        int length = 1024;
+        Tensor q = Sample.floats(1, 1, length, 1, 2);
+        Tensor k = Sample.floats(2, 1, length, 1, 2);
+        Attention.Options options = Attention.Options.of(false, 2);
+        float[] blocks =
+                run((b, in) -> Attention.attention(b, in.get(0), in.get(1), in.get(1), null, options, null), q, k);
+        float[] halves = run(
+                (b, in) -> b.concatenate(
+                        List.of(
+                                Attention.attention(
+                                        b, b.slice(in.get(0), 1, 0, 500), in.get(1), in.get(1), null, options, null),
+                                Attention.attention(
+                                        b,
+                                        b.slice(in.get(0), 1, 500, length),
+                                        in.get(1),
+                                        in.get(1),
+                                        null,
+                                        options,
+                                        null)),
+                        1),
+                q,
+                k);
+        assertThat(blocks).isEqualTo(halves);
     }
 
     @Test
