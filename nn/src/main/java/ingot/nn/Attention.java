@@ -20,11 +20,8 @@ public final class Attention {
     /// The score of a key that is masked out: finite, so that a row without any key gives a mean and not a NaN.
     private static final double MASKED = -Float.MAX_VALUE;
 
-    /// Queries per block, for sequences up to SHORT and longer ones: short blocks leave out more of what is masked.
-    private static final int SHORT_BLOCK = 64;
-
-    private static final int SHORT = 512;
-    private static final int LONG_BLOCK = 128;
+    /// Queries per block: enough that packing the keys for each block is cheap, few enough to leave out keys.
+    private static final int BLOCK = 128;
 
     /// `causal`: query t of T sees keys s ≤ t + (S − T). `dropout` needs `random`.
     public record Options(boolean causal, double scale, double dropout) {
@@ -178,9 +175,8 @@ public final class Attention {
         /// One block, unless the sequence is long and blocks divide it (a length to be exported as open is a prime).
         /// Dropout and the gradient of a mask are defined on the whole.
         private List<Block> blocks(List<Value> in) {
-            int size = options.causal() && heads.queries() <= SHORT ? SHORT_BLOCK : LONG_BLOCK;
-            boolean cut = heads.queries() % size == 0
-                    && heads.queries() >= (options.causal() ? 2 : 8) * size
+            boolean cut = heads.queries() % BLOCK == 0
+                    && heads.queries() >= (options.causal() ? 2 : 8) * BLOCK
                     && heads.keys() >= heads.queries()
                     && dropout == 0
                     && !isTrained(in);
@@ -188,8 +184,8 @@ public final class Attention {
                 return List.of(new Block(0, heads.queries(), heads.keys()));
             }
             List<Block> blocks = new ArrayList<>();
-            for (int from = 0; from < heads.queries(); from += size) {
-                int to = from + size;
+            for (int from = 0; from < heads.queries(); from += BLOCK) {
+                int to = from + BLOCK;
                 blocks.add(new Block(from, to, options.causal() ? to + heads.keys() - heads.queries() : heads.keys()));
             }
             return blocks;
