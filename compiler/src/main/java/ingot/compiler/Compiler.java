@@ -37,26 +37,37 @@ public final class Compiler {
     /// @param keptComposites names of composites that the backend has kernels for; all others are inlined
     /// @param logitBytes how much memory the logits of a linear cross entropy may take before it is tiled over rows
     /// @param spillBytes activations of at least so many bytes go to disk between forward and backward
+    /// @param spillAhead they go and come while the neighbouring visits compute, which takes more memory
     /// @param tileBytes weights of more bytes are divided into tiles
     /// @param tileElements a tile has a multiple of so many elements, which the store reads at a time
     public record Options(
-            Set<String> keptComposites, long logitBytes, long spillBytes, long tileBytes, int tileElements) {
-        public static final Options DEFAULT = new Options(Set.of(), 64L << 20, Long.MAX_VALUE, Long.MAX_VALUE, 1);
+            Set<String> keptComposites,
+            long logitBytes,
+            long spillBytes,
+            boolean spillAhead,
+            long tileBytes,
+            int tileElements) {
+        public static final Options DEFAULT =
+                new Options(Set.of(), 64L << 20, Long.MAX_VALUE, false, Long.MAX_VALUE, 1);
 
         public Options {
             keptComposites = Set.copyOf(keptComposites);
         }
 
         public Options withLogitBytes(long bytes) {
-            return new Options(keptComposites, bytes, spillBytes, tileBytes, tileElements);
+            return new Options(keptComposites, bytes, spillBytes, spillAhead, tileBytes, tileElements);
         }
 
         public Options withSpillBytes(long bytes) {
-            return new Options(keptComposites, logitBytes, bytes, tileBytes, tileElements);
+            return new Options(keptComposites, logitBytes, bytes, spillAhead, tileBytes, tileElements);
+        }
+
+        public Options withSpillAhead(boolean ahead) {
+            return new Options(keptComposites, logitBytes, spillBytes, ahead, tileBytes, tileElements);
         }
 
         public Options withTiles(long bytes, int elements) {
-            return new Options(keptComposites, logitBytes, spillBytes, bytes, elements);
+            return new Options(keptComposites, logitBytes, spillBytes, spillAhead, bytes, elements);
         }
     }
 
@@ -154,7 +165,7 @@ public final class Compiler {
         Schedule schedule = debug.timed("schedule", () -> new Schedule(variants, batch, this::compile).write());
         long spilled = options.spillBytes() == Long.MAX_VALUE
                 ? 0
-                : Spills.apply(schedule.drafts(), schedule.planned(), options.spillBytes());
+                : Spills.apply(schedule.drafts(), schedule.planned(), options.spillBytes(), options.spillAhead());
         InPlace.protect(schedule.drafts(), schedule.planned(), inPlace, outputTypes(schedule));
         Placement placement = debug.timed("place", () -> Placement.of(schedule.drafts(), schedule.planned()));
         Graph graph = variants.getFirst().micro().graph();

@@ -19,6 +19,8 @@ sealed interface Draft {
 
     record Fetch(Place to, long bytes, long position) implements Draft {}
 
+    record Await(Place memory, long position) implements Draft {}
+
     /// Where a value lies.
     sealed interface Place {
         /// A buffer of the caller, the store or the program.
@@ -43,6 +45,7 @@ sealed interface Draft {
             case Reduce reduce -> List.of(reduce.left(), reduce.right());
             case Spill spill -> List.of(spill.from());
             case Fetch fetch -> List.of(fetch.to());
+            case Await await -> List.of(await.memory());
         };
     }
 }

@@ -35,6 +35,7 @@ public final class Explain {
                 case Step.Reduce _ -> "reduce";
                 case Step.Spill _ -> "spill";
                 case Step.Fetch _ -> "fetch";
+                case Step.Await _ -> "await";
                 case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> step(program, step);
             };
             if (!line.equals(last)) {
@@ -189,6 +190,7 @@ public final class Explain {
                 "  reduce " + operand(reduce.left()) + " += " + operand(reduce.right()) + " × " + reduce.elements();
             case Step.Spill spill -> "spill " + operand(spill.from()) + " to " + spill.position();
             case Step.Fetch fetch -> "fetch " + operand(fetch.to()) + " from " + fetch.position();
+            case Step.Await await -> "await " + operand(await.memory()) + " at " + await.position();
             case Step.Store store -> "store " + stage(program, store.stage());
             case Step.Free free -> "free " + stage(program, free.stage());
             case Step.Commit _ -> "commit";

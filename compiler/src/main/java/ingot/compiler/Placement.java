@@ -47,6 +47,8 @@ record Placement(List<Step> steps, BufferPlan plan) {
                             new Step.Spill(operand(spill.from(), home, index, plan), spill.bytes(), spill.position());
                         case Draft.Fetch fetch ->
                             new Step.Fetch(operand(fetch.to(), home, index, plan), fetch.bytes(), fetch.position());
+                        case Draft.Await await ->
+                            new Step.Await(operand(await.memory(), home, index, plan), await.position());
                         case Draft.Reduce reduce ->
                             new Step.Reduce(
                                     operand(reduce.left(), home, index, plan),

@@ -22,11 +22,14 @@ public sealed interface Step {
     /// Adds `right` into `left`, elementwise fp32: one node of the fixed tree over micro-batches.
     record Reduce(Operand left, Operand right, long elements) implements Step {}
 
-    /// Writes activations that are not needed for long to the spill file, at a byte position of it.
+    /// Begins to write activations that are not needed for long to the spill file, at a byte position of it.
     record Spill(Operand from, long bytes, long position) implements Step {}
 
-    /// Reads them back.
+    /// Begins to read them back.
     record Fetch(Operand to, long bytes, long position) implements Step {}
+
+    /// Waits for the spill or fetch that was begun at a position last; until then nothing touches its memory.
+    record Await(Operand memory, long position) implements Step {}
 
     /// The gradients of a stage are complete and belong to the store.
     record Store(int stage) implements Step {}

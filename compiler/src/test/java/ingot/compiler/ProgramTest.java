@@ -89,6 +89,7 @@ class ProgramTest {
         TrainingSpec spec = GptSpec.gpt(GptSpec.small(4, 0.1), 8, batch, microBatch, recompute);
         Compiler.Options spilling = Compiler.Options.DEFAULT.withSpillBytes(512);
         same(spec, spilling);
+        same(spec, spilling.withSpillAhead(true));
         Program kept = compile(spec, Compiler.Options.DEFAULT);
         Program spilled = compile(spec, spilling);
         assertThat(kept.memory().spillBytes()).isZero();

@@ -21,6 +21,7 @@ final class TinyExecutor {
     private final Map<Kernel, Backend.Executable> executables = new HashMap<>();
     private final Map<Buffer, MemorySegment> memory = new HashMap<>();
     private final Map<Long, byte[]> spilled = new HashMap<>();
+    private final Map<Long, Runnable> waiting = new HashMap<>(); // transfers that were begun
     private final MemorySegment activations;
 
     TinyExecutor(Program program, Backend backend) {
@@ -78,16 +79,22 @@ final class TinyExecutor {
                     execute(
                             Copies.add(Type.f32(Math.toIntExact(reduce.elements()))),
                             List.of(reduce.left(), reduce.right(), reduce.left()));
-                case Step.Spill spill -> {
-                    MemorySegment from =
-                            MemorySegment.ofAddress(address(spill.from())).reinterpret(spill.bytes());
-                    spilled.put(spill.position(), from.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
-                    from.fill(GARBAGE);
+                // a transfer happens as late as it may
+                case Step.Spill spill ->
+                    waiting.put(spill.position(), () -> {
+                        MemorySegment from =
+                                MemorySegment.ofAddress(address(spill.from())).reinterpret(spill.bytes());
+                        spilled.put(spill.position(), from.toArray(java.lang.foreign.ValueLayout.JAVA_BYTE));
+                        from.fill(GARBAGE);
+                    });
+                case Step.Fetch fetch -> {
+                    MemorySegment to =
+                            MemorySegment.ofAddress(address(fetch.to())).reinterpret(fetch.bytes());
+                    to.fill(GARBAGE);
+                    waiting.put(
+                            fetch.position(), () -> to.copyFrom(MemorySegment.ofArray(spilled.get(fetch.position()))));
                 }
-                case Step.Fetch fetch ->
-                    MemorySegment.ofAddress(address(fetch.to()))
-                            .reinterpret(fetch.bytes())
-                            .copyFrom(MemorySegment.ofArray(spilled.get(fetch.position())));
+                case Step.Await await -> waiting.remove(await.position()).run();
                 case Step.Update _, Step.Store _, Step.Commit _ -> {}
             }
         }

@@ -10,6 +10,7 @@ import ingot.ir.GraphBuilder;
 import ingot.ir.IngotException;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
+import ingot.store.HugePages;
 import ingot.store.WeightStore;
 import ingot.store.WeightStore.Key;
 import java.lang.foreign.Arena;
@@ -68,6 +69,8 @@ public final class Executor implements AutoCloseable {
         record Spill(int slot, long bytes, long position) implements Action {}
 
         record Fetch(int slot, long bytes, long position) implements Action {}
+
+        record Await(long position) implements Action {}
     }
 
     public Executor(Program program, Backend backend, WeightStore store) {
@@ -123,7 +126,7 @@ public final class Executor implements AutoCloseable {
             if (idle.byteSize() >= needed) {
                 activations = idle;
             } else {
-                activations = arena.allocate(needed, 4096);
+                activations = HugePages.allocate(arena, needed);
                 bytes += program.memory().activationBytes();
             }
             for (Map.Entry<Buffer, Integer> slot : slots.entrySet()) {
@@ -143,7 +146,7 @@ public final class Executor implements AutoCloseable {
             }
             bytes += program.memory().constantBytes();
             long scratchBytes = resolve();
-            scratch = arena.allocate(Math.max(64, scratchBytes), 4096).address();
+            scratch = HugePages.allocate(arena, Math.max(64, scratchBytes)).address();
             bytes += scratchBytes;
         } catch (OutOfMemoryError e) {
             arena.close();
@@ -172,7 +175,8 @@ public final class Executor implements AutoCloseable {
                         Step.Free _,
                         Step.Commit _,
                         Step.Spill _,
-                        Step.Fetch _ -> {}
+                        Step.Fetch _,
+                        Step.Await _ -> {}
             }
         }
         Program.MemoryPlan memory = program.memory();
@@ -246,6 +250,7 @@ public final class Executor implements AutoCloseable {
             return found;
         } finally {
             if (!complete) {
+                spill.drop();
                 residency.abandon();
             }
         }
@@ -285,6 +290,7 @@ public final class Executor implements AutoCloseable {
                 case Action.Free free -> residency.free(free.visit());
                 case Action.Spill out -> spill.write(out.position(), memory(out.slot(), out.bytes()));
                 case Action.Fetch in -> spill.read(in.position(), memory(in.slot(), in.bytes()));
+                case Action.Await await -> spill.await(await.position());
             }
         }
         return null;
@@ -348,6 +354,7 @@ public final class Executor implements AutoCloseable {
                 case Step.Spill out ->
                     actions.add(new Action.Spill(slot(out.from().buffer()), out.bytes(), out.position()));
                 case Step.Fetch in -> actions.add(new Action.Fetch(slot(in.to().buffer()), in.bytes(), in.position()));
+                case Step.Await await -> actions.add(new Action.Await(await.position()));
                 case Step.Commit _ -> {
                     // the caller commits: it knows what the pending update is
                 }
@@ -413,6 +420,7 @@ public final class Executor implements AutoCloseable {
             case Step.Reduce reduce -> List.of(reduce.left(), reduce.right());
             case Step.Spill spill -> List.of(spill.from());
             case Step.Fetch fetch -> List.of(fetch.to());
+            case Step.Await await -> List.of(await.memory());
             case Step.Load _, Step.Update _, Step.Store _, Step.Free _, Step.Commit _ -> List.of();
         };
     }

@@ -40,6 +40,9 @@ public final class Streaming implements Residency {
     private static final double GOLDEN = 0.618;
     private static final double STEP = 0.125;
 
+    /// A wait of less than this part of a run is no reason to do more work.
+    private static final double NOTICED = 0.02;
+
     private final Program program;
     private final WindowPlan plan;
     private final DiskStore store;
@@ -62,7 +65,8 @@ public final class Streaming implements Residency {
     private boolean writing; // the thread waits for memory that is still being written to disk
     private @Nullable Throwable failure;
     private volatile double late = 0.5; // part of the updates that are written in the backward; changes between runs
-    private long forwardStall; // of the run under way
+    private long beginning; // of the run under way
+    private long forwardStall; // of it
     private long backwardStall;
     private long readStall;
     private long writeStall;
@@ -239,13 +243,16 @@ public final class Streaming implements Residency {
         restoreInterrupt();
     }
 
-    /// Moves work from the half of the step that waited more to the other.
+    /// Moves work from the forward to the backward if the program waited there, and back if not: what is late is read
+    /// and updated twice.
     private void balance() {
-        if (forwardStall > 1.25 * backwardStall) {
+        long now = System.nanoTime();
+        if (forwardStall > Math.max(1.25 * backwardStall, NOTICED * (now - beginning))) {
             late = Math.min(1, late + STEP);
-        } else if (backwardStall > 1.25 * forwardStall) {
+        } else {
             late = Math.max(0, late - STEP);
         }
+        beginning = now;
         forwardStall = 0;
         backwardStall = 0;
     }

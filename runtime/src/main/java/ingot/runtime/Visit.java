@@ -64,7 +64,13 @@ public record Visit(int index, Program.Stage stage, boolean updates, List<Touch>
                     touch(touched, reduce.left().buffer(), true);
                     touch(touched, reduce.right().buffer(), false);
                 }
-                case Step.Load _, Step.Store _, Step.Free _, Step.Commit _, Step.Spill _, Step.Fetch _ -> {}
+                case Step.Load _,
+                        Step.Store _,
+                        Step.Free _,
+                        Step.Commit _,
+                        Step.Spill _,
+                        Step.Fetch _,
+                        Step.Await _ -> {}
             }
         }
         throw new IllegalStateException(program.name() + ": stage " + stage + " is loaded and never freed");

@@ -33,7 +33,7 @@ public final class RamStore implements WeightStore {
         }
         MemorySegment data;
         try {
-            data = arena.allocate(Math.max(1, type.bytes()), 64);
+            data = HugePages.allocate(arena, Math.max(1, type.bytes()));
         } catch (OutOfMemoryError e) {
             throw new IngotException(
                     "store: no memory for " + key + " " + type + " (" + type.bytes() + " bytes) after " + bytes

@@ -53,11 +53,13 @@ public record Streamed(
     private static final int[] TILES = {8, 32, 128, 512};
 
     /// The program of a step and its plan: the first that has room to read and compute at the same time of those that
-    /// keep activations in memory and weights whole, spill activations, and tile weights too; else the smallest.
+    /// keep activations in memory and weights whole, spill activations while others are computed, spill them one after
+    /// the other, and tile weights too; else the smallest.
     static StreamPlan plan(Task task, Recipe recipe, Backend backend, Streamed settings) {
         TrainingSpec spec = Trainer.spec(task, recipe);
         StoreLayout layout = StreamPlan.layout(task, recipe.optimizer(), settings.chunkElements());
         List<Compiler.Options> candidates = new ArrayList<>(List.of(KEEPING));
+        candidates.add(SPILLING.withSpillAhead(true));
         candidates.addAll(tilings(SPILLING, settings.budget(), settings.chunkElements()));
         @Nullable Compiled best = null;
         for (Compiler.Options options : candidates) {

@@ -12,7 +12,7 @@ import ingot.runtime.Streaming;
 import ingot.runtime.Visit;
 import ingot.runtime.WindowPlan;
 import ingot.store.DiskStore;
-import ingot.store.Storage;
+import ingot.store.HugePages;
 import ingot.store.StoreLayout;
 import ingot.store.WeightStore;
 import java.lang.foreign.Arena;
@@ -120,8 +120,8 @@ final class StreamedState implements TrainingState {
         DiskStore opened = null;
         SpillFile made = SpillFile.NONE;
         try {
-            window = arena.allocate(plan.window().bytes(), Storage.BLOCK);
-            ring = arena.allocate(plan.ringBytes(), Storage.BLOCK);
+            window = HugePages.allocate(arena, plan.window().bytes());
+            ring = HugePages.allocate(arena, plan.ringBytes());
             opened = store(layout, window, settings);
             long spilled = plan.program().memory().spillBytes();
             if (spilled > 0) {
@@ -188,10 +188,10 @@ final class StreamedState implements TrainingState {
     public StreamReport report() {
         DiskStore.Statistics disk = store.statistics();
         return new StreamReport(
-                disk.bytesRead(),
-                disk.bytesWritten(),
-                streaming.readStall() / 1e9,
-                streaming.writeStall() / 1e9,
+                disk.bytesRead() + spill.bytesRead(),
+                disk.bytesWritten() + spill.bytesWritten(),
+                (streaming.readStall() + spill.readStall()) / 1e9,
+                (streaming.writeStall() + spill.writeStall()) / 1e9,
                 commitNanos / 1e9);
     }
 
