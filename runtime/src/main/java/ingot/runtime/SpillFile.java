@@ -128,7 +128,9 @@ public final class SpillFile implements AutoCloseable {
         try {
             request.done().join(); // an interrupt has to wait: the memory is in use
         } catch (CompletionException e) {
-            throw e.getCause() instanceof IngotException known ? new IngotException(known.getMessage(), known) : e;
+            throw e.getCause() instanceof IngotException known
+                    ? new IngotException(String.valueOf(known.getMessage()), known)
+                    : e;
         }
         long time = System.nanoTime() - start;
         if (request.read()) {
