@@ -1,6 +1,8 @@
 package ingot.runtime;
 
 import ingot.ir.IngotException;
+import ingot.store.Arrival;
+import ingot.store.Departure;
 import ingot.store.DiskStore;
 import ingot.store.StoreLayout;
 import ingot.store.Transfer;
@@ -17,6 +19,9 @@ import org.jspecify.annotations.Nullable;
 final class ChunkPipe {
     private static final int IN_FLIGHT = 32;
 
+    /// Elements that are checked, updated and summed at a time: of all arrays together they fit in a processor's cache.
+    static final int PIECE = 1 << 14;
+
     private final DiskStore store;
     private final StoreLayout layout;
     private final StateUpdates updates;
@@ -25,6 +30,7 @@ final class ChunkPipe {
     private int next; // slot of the ring
     private long added;
     private long steps;
+    private boolean halfway; // an update has begun and did not come to its end
 
     /// Buffers for one chunk: weight, moments, gradient.
     private static final class Slot {
@@ -45,6 +51,9 @@ final class ChunkPipe {
         static final Home NONE = new Home(null, false);
     }
 
+    /// A read of an array that the update checks.
+    private record Incoming(int part, Arrival arrival) {}
+
     /// A chunk whose reads are under way, or something to do after the chunks before it.
     private record Job(
             int tensor,
@@ -53,6 +62,7 @@ final class ChunkPipe {
             boolean write,
             List<MemorySegment> memory,
             List<Transfer> reads,
+            List<Incoming> incoming,
             @Nullable Slot slot,
             Collection<Transfer> writes,
             @Nullable Runnable done) {}
@@ -122,6 +132,7 @@ final class ChunkPipe {
         @Nullable Slot slot = null;
         List<MemorySegment> memory = new ArrayList<>();
         List<Transfer> reads = new ArrayList<>();
+        List<Incoming> incoming = new ArrayList<>();
         for (int part = 0; part < needed; part++) {
             Home home = homes.get(part);
             MemorySegment at = home.memory();
@@ -130,17 +141,20 @@ final class ChunkPipe {
                 at = slot.buffers.get(part);
             }
             memory.add(at);
-            if (!home.present()) {
-                reads.add(
-                        part <= layout.moments().size()
-                                ? store.read(tensor, chunk, part, at)
-                                : store.readGradient(tensor, chunk, steps, at));
+            if (!home.present() && !update) {
+                reads.add(store.read(tensor, chunk, part, at));
+            } else if (!home.present()) {
+                Arrival arrival = part <= layout.moments().size()
+                        ? store.arrival(tensor, chunk, part, at)
+                        : store.gradientArrival(tensor, chunk, steps, at);
+                reads.add(arrival);
+                incoming.add(new Incoming(part, arrival));
             }
         }
         if (!update && reads.isEmpty()) {
             return;
         }
-        Job job = new Job(tensor, chunk, update, write, memory, reads, slot, writes, null);
+        Job job = new Job(tensor, chunk, update, write, memory, reads, incoming, slot, writes, null);
         if (slot != null) {
             slot.job = job;
         }
@@ -149,7 +163,7 @@ final class ChunkPipe {
 
     /// Runs `done` when everything added before is in memory.
     void then(Runnable done) {
-        add(new Job(0, 0, false, false, List.of(), List.of(), null, List.of(), done));
+        add(new Job(0, 0, false, false, List.of(), List.of(), List.of(), null, List.of(), done));
     }
 
     private void add(Job job) {
@@ -168,16 +182,10 @@ final class ChunkPipe {
         }
         job.reads.forEach(Transfer::await);
         if (job.update) {
-            int moments = layout.moments().size();
-            updates.apply(
-                    layout.tensors().get(job.tensor).name(),
-                    (long) job.chunk * layout.chunkElements(),
-                    layout.elements(job.tensor, job.chunk),
-                    job.memory.getFirst(),
-                    job.memory.subList(1, 1 + moments),
-                    job.memory.getLast());
+            Departure sums = update(job);
             if (job.write) {
-                Transfer write = store.update(job.tensor, job.chunk, steps, job.memory.subList(0, 1 + moments));
+                Transfer write =
+                        store.update(job.tensor, job.chunk, steps, job.memory.subList(0, layout.stateParts()), sums);
                 job.writes.add(write);
                 if (job.slot != null) {
                     job.slot.write = write;
@@ -191,6 +199,36 @@ final class ChunkPipe {
             job.done.run();
         }
         return true;
+    }
+
+    /// Checks what was read, updates it and sums what will be written, in one pass through memory.
+    private Departure update(Job job) {
+        if (halfway) {
+            throw new IllegalStateException("an update failed halfway: what is in memory is neither old nor new");
+        }
+        halfway = true;
+        String name = layout.tensors().get(job.tensor).name();
+        long start = (long) job.chunk * layout.chunkElements();
+        int elements = layout.elements(job.tensor, job.chunk);
+        int parts = layout.stateParts();
+        Departure sums = store.departure(job.tensor, job.chunk, steps);
+        for (int at = 0; at < elements; at += PIECE) {
+            int count = Math.min(PIECE, elements - at);
+            List<MemorySegment> pieces = new ArrayList<>();
+            for (MemorySegment memory : job.memory) {
+                pieces.add(memory.asSlice(4L * at, 4L * count));
+            }
+            for (Incoming incoming : job.incoming) {
+                incoming.arrival().pass(pieces.get(incoming.part()));
+            }
+            updates.apply(name, start + at, count, pieces.getFirst(), pieces.subList(1, parts), pieces.getLast());
+            for (int part = 0; job.write && part < parts; part++) {
+                sums.pass(part, pieces.get(part));
+            }
+        }
+        job.incoming.forEach(incoming -> incoming.arrival().check());
+        halfway = false;
+        return sums;
     }
 
     /// How many chunks and actions were added so far.

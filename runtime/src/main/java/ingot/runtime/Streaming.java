@@ -37,6 +37,9 @@ import org.jspecify.annotations.Nullable;
 /// Which update is pending is a property of the data: after S committed steps every chunk is at generation S, or at S −
 /// 1 with a gradient of generation S. Anything else is damage.
 public final class Streaming implements Residency {
+    /// Elements that an update gets at a time, if a chunk has so many.
+    public static final int PIECE = ChunkPipe.PIECE;
+
     private static final double GOLDEN = 0.618;
     private static final double STEP = 0.125;
 

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Collection;
 import java.util.List;
@@ -235,7 +236,7 @@ public final class DiskStore implements WeightStore {
         if (part < 0 || part >= layout.stateParts()) {
             throw new IllegalArgumentException("part " + part + " of " + layout.stateParts());
         }
-        return read(geometry.row(tensor, chunk), part, RowTable.NONE, into);
+        return begin(geometry.row(tensor, chunk), part, RowTable.NONE, into, false);
     }
 
     /// Reads the gradient of a row; refuses when it is not the one for update `generation`.
@@ -243,10 +244,20 @@ public final class DiskStore implements WeightStore {
         if (generation <= RowTable.NONE) {
             throw new IllegalArgumentException("a gradient of generation " + generation);
         }
-        return read(geometry.row(tensor, chunk), layout.stateParts(), generation, into);
+        return begin(geometry.row(tensor, chunk), layout.stateParts(), generation, into, false);
     }
 
-    private Transfer read(int row, int part, long asked, MemorySegment into) {
+    /// `read`, to be checked by the reader.
+    public Arrival arrival(int tensor, int chunk, int part, MemorySegment into) {
+        return begin(geometry.row(tensor, chunk), part, RowTable.NONE, into, true);
+    }
+
+    /// `readGradient`, to be checked by the reader.
+    public Arrival gradientArrival(int tensor, int chunk, long generation, MemorySegment into) {
+        return begin(geometry.row(tensor, chunk), layout.stateParts(), generation, into, true);
+    }
+
+    private Arrival begin(int row, int part, long asked, MemorySegment into, boolean byReader) {
         int payload = geometry.payloadBytes(row);
         checkMemory(into, payload, row);
         ledger.lock.lock();
@@ -267,7 +278,10 @@ public final class DiskStore implements WeightStore {
                 Throwable failure = null;
                 try {
                     if (block != RowTable.NOWHERE) {
-                        fetch(row, part, generation, block, crc, into, payload);
+                        fetch(row, part, generation, block, into, payload);
+                        if (checked && !byReader) {
+                            check(row, part, generation, block, crc, into.asSlice(0, payload));
+                        }
                     } else if (part == 0) {
                         fillInitial(row, crc, into.asSlice(0, payload));
                     } else {
@@ -280,7 +294,20 @@ public final class DiskStore implements WeightStore {
                     work.end(failure);
                 }
             });
-            return work;
+            boolean open = checked && byReader && block != RowTable.NOWHERE;
+            return new Arrival(
+                    work,
+                    open
+                            ? new Arrival.Expected(
+                                    new Checksum(
+                                            file.header().store(),
+                                            geometry.tensor(row),
+                                            geometry.chunk(row),
+                                            part,
+                                            generation),
+                                    crc,
+                                    found -> damaged(row, part, generation, block, crc, found))
+                            : null);
         } finally {
             ledger.lock.unlock();
         }
@@ -306,7 +333,7 @@ public final class DiskStore implements WeightStore {
         }
     }
 
-    private void fetch(int row, int part, long generation, long block, int crc, MemorySegment into, int payload) {
+    private void fetch(int row, int part, long generation, long block, MemorySegment into, int payload) {
         String what = geometry.name(row) + " " + layout.part(part);
         MemorySegment blocks = into.asSlice(0, Storage.roundUp(payload));
         try {
@@ -318,16 +345,18 @@ public final class DiskStore implements WeightStore {
                     e);
         }
         bytesRead.addAndGet(blocks.byteSize());
-        if (checked) {
-            int found = checksum(row, part, generation, into.asSlice(0, payload));
-            if (found != crc) {
-                throw damaged(what, generation, block, crc, found);
-            }
+    }
+
+    private void check(int row, int part, long generation, long block, int crc, MemorySegment payload) {
+        int found = checksum(row, part, generation, payload);
+        if (found != crc) {
+            throw damaged(row, part, generation, block, crc, found);
         }
     }
 
-    private IngotException damaged(String what, long generation, long block, int expected, int found) {
-        return new IngotException("store: " + what + " (generation " + generation + ", byte " + block * Blocks.SIZE
+    private IngotException damaged(int row, int part, long generation, long block, int expected, int found) {
+        return new IngotException("store: " + geometry.name(row) + " " + layout.part(part) + " (generation "
+                + generation + ", byte " + block * Blocks.SIZE
                 + " of " + file.path() + ") is damaged: checksum " + Integer.toHexString(found) + ", expected "
                 + Integer.toHexString(expected)
                 + "; the disk lost or changed it: see `ingot store verify`, go back to an exported copy");
@@ -340,24 +369,38 @@ public final class DiskStore implements WeightStore {
     /// Writes weight and moments of a row after update `generation`. When the transfer is done the row has them, and
     /// its gradient, used by this update, is gone.
     public Transfer update(int tensor, int chunk, long generation, List<MemorySegment> state) {
+        return update(tensor, chunk, generation, state, new Departure(List.of()));
+    }
+
+    /// The same with the checksums that `state` has passed.
+    public Transfer update(int tensor, int chunk, long generation, List<MemorySegment> state, Departure checksums) {
         if (state.size() != layout.stateParts()) {
             throw new IllegalArgumentException(state.size() + " parts, expected " + layout.stateParts());
         }
-        return write(geometry.row(tensor, chunk), 0, generation, state);
+        return write(geometry.row(tensor, chunk), 0, generation, state, checksums.values());
+    }
+
+    /// For the checksums of what update `generation` of a row will write.
+    public Departure departure(int tensor, int chunk, long generation) {
+        List<Checksum> parts = new ArrayList<>();
+        for (int part = 0; checked && part < layout.stateParts(); part++) {
+            parts.add(new Checksum(file.header().store(), tensor, chunk, part, generation));
+        }
+        return new Departure(parts);
     }
 
     /// Writes the gradient of a row for update `generation`, in place of any other.
     public Transfer gradient(int tensor, int chunk, long generation, MemorySegment gradient) {
-        return write(geometry.row(tensor, chunk), layout.stateParts(), generation, List.of(gradient));
+        return write(geometry.row(tensor, chunk), layout.stateParts(), generation, List.of(gradient), new int[0]);
     }
 
-    private Transfer write(int row, int firstPart, long generation, List<MemorySegment> sources) {
+    private Transfer write(int row, int firstPart, long generation, List<MemorySegment> sources, int[] crcs) {
         int payload = geometry.payloadBytes(row);
         if (layout.frozen(geometry.tensor(row))) {
             throw new IllegalArgumentException(geometry.name(row) + " is frozen: it is never written");
         }
         sources.forEach(source -> checkMemory(source, payload, row));
-        Write write = new Write(row, firstPart, generation, sources);
+        Write write = new Write(row, firstPart, generation, sources, crcs);
         ledger.begin(write);
         return write.work;
     }
@@ -390,9 +433,9 @@ public final class DiskStore implements WeightStore {
         int payload = geometry.payloadBytes(write.row);
         MemorySegment blocks = write.sources.get(index).asSlice(0, Storage.roundUp(payload));
         blocks.asSlice(payload).fill((byte) 0);
-        int crc = checked
+        int crc = checked && !write.summed
                 ? checksum(write.row, write.firstPart + index, write.generation, blocks.asSlice(0, payload))
-                : 0;
+                : write.crcs[index];
         Blocks.write(file.storage(), write.blocks[index] * Blocks.SIZE, blocks);
         bytesWritten.addAndGet(blocks.byteSize());
         return crc;

@@ -11,16 +11,19 @@ final class Write {
     final List<MemorySegment> sources;
     final long[] blocks;
     final int[] crcs;
+    final boolean summed; // the checksums are there already
     final Work work = new Work();
     int left; // parts that are not written yet
 
-    Write(int row, int firstPart, long generation, List<MemorySegment> sources) {
+    /// `known` are the checksums of the sources; empty: whoever writes them computes them.
+    Write(int row, int firstPart, long generation, List<MemorySegment> sources, int[] known) {
         this.row = row;
         this.firstPart = firstPart;
         this.generation = generation;
         this.sources = List.copyOf(sources);
         blocks = new long[sources.size()];
-        crcs = new int[sources.size()];
+        summed = known.length > 0;
+        crcs = summed ? known : new int[sources.size()];
         left = sources.size();
     }
 

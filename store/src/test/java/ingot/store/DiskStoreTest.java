@@ -467,6 +467,15 @@ class DiskStoreTest extends WeightStoreContract {
                     .hasMessageContaining("wte chunk 1 weight (generation 1, byte " + position)
                     .hasMessageContaining("is damaged");
             assertThat(first(store, 0, 1, 1)).isEqualTo(6);
+            MemorySegment into = buffer();
+            Arrival arrival = store.arrival(0, 1, 0, into);
+            arrival.await();
+            arrival.pass(into.asSlice(0, 1000));
+            arrival.pass(into.asSlice(1000));
+            assertThatThrownBy(arrival::check)
+                    .isInstanceOf(IngotException.class)
+                    .hasMessageContaining("wte chunk 1 weight (generation 1, byte " + position)
+                    .hasMessageContaining("is damaged");
         }
     }
 

@@ -26,6 +26,8 @@ final class ToyTraining {
     static final int STEPS = 3;
     static final String IDENTITY = "toy";
 
+    private static final int PIECE = 700; // elements that are read, updated and written at a time
+
     private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT;
 
     private final Path folder;
@@ -106,23 +108,38 @@ final class ToyTraining {
                 return;
             }
             MemorySegment[] row = rows[t][c];
-            List<Transfer> reads = new ArrayList<>();
+            List<Arrival> reads = new ArrayList<>();
             for (int part = 0; part < 3; part++) {
-                reads.add(store.read(t, c, part, row[part]));
+                reads.add(store.arrival(t, c, part, row[part]));
             }
-            reads.add(store.readGradient(t, c, generation, row[3]));
+            reads.add(store.gradientArrival(t, c, generation, row[3]));
             reads.reversed().forEach(Transfer::await);
-            for (long i = 0; i < LAYOUT.elements(t, c); i++) {
-                float g = row[3].getAtIndex(FLOAT, i);
-                float m = 0.9f * row[1].getAtIndex(FLOAT, i) + 0.1f * g;
-                float v = 0.99f * row[2].getAtIndex(FLOAT, i) + 0.01f * g * g;
-                row[1].setAtIndex(FLOAT, i, m);
-                row[2].setAtIndex(FLOAT, i, v);
-                row[0].setAtIndex(FLOAT, i, row[0].getAtIndex(FLOAT, i) - 0.01f * m / (v + 0.1f));
+            Departure sums = store.departure(t, c, generation);
+            for (int at = 0; at < LAYOUT.elements(t, c); at += PIECE) {
+                int end = Math.min(at + PIECE, LAYOUT.elements(t, c));
+                for (int part = 0; part < 4; part++) {
+                    reads.get(part).pass(row[part].asSlice(4L * at, 4L * (end - at)));
+                }
+                adam(row, at, end);
+                for (int part = 0; part < 3; part++) {
+                    sums.pass(part, row[part].asSlice(4L * at, 4L * (end - at)));
+                }
             }
-            updates.add(store.update(t, c, generation, List.of(row[0], row[1], row[2])));
+            reads.forEach(Arrival::check);
+            updates.add(store.update(t, c, generation, List.of(row[0], row[1], row[2]), sums));
         });
         updates.reversed().forEach(Transfer::await);
+    }
+
+    private static void adam(MemorySegment[] row, int from, int end) {
+        for (int i = from; i < end; i++) {
+            float g = row[3].getAtIndex(FLOAT, i);
+            float m = 0.9f * row[1].getAtIndex(FLOAT, i) + 0.1f * g;
+            float v = 0.99f * row[2].getAtIndex(FLOAT, i) + 0.01f * g * g;
+            row[1].setAtIndex(FLOAT, i, m);
+            row[2].setAtIndex(FLOAT, i, v);
+            row[0].setAtIndex(FLOAT, i, row[0].getAtIndex(FLOAT, i) - 0.01f * m / (v + 0.1f));
+        }
     }
 
     /// Depends on this row and on another tensor, as gradients do.

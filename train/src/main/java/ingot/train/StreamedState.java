@@ -114,7 +114,8 @@ final class StreamedState implements TrainingState {
         parameters.forEach(parameter -> byName.put(parameter.name(), parameter));
         updates = new Updates(
                 byName,
-                new UpdateRule(recipe.optimizer(), parameters, layout.chunkElements(), background),
+                new UpdateRule(
+                        recipe.optimizer(), parameters, Math.min(Streaming.PIECE, layout.chunkElements()), background),
                 new GradientNorm(parameters, layout.chunkElements(), backend),
                 layout.chunkElements());
         DiskStore opened = null;
