@@ -51,7 +51,7 @@ final class Embed implements Callable<Integer> {
     @Override
     public Integer call() {
         try (TilePool pool = new TilePool(Threads.of(threads))) {
-            List<float[]> vectors = vectors(new CpuBackend(pool, Autotuner.ofMachine()));
+            List<float[]> vectors = vectors(new CpuBackend(pool, Autotuner.known()));
             if (vectors.size() == 1) {
                 screen.line(Arrays.toString(vectors.getFirst()));
             }

@@ -71,7 +71,7 @@ final class Generate implements Callable<Integer> {
     public Integer call() {
         Sampling sampling = new Sampling(temperature, topK, topP, seed, maxTokens);
         try (TilePool pool = new TilePool(Threads.of(threads));
-                TextGenerator generator = TextGenerator.open(model(run), new CpuBackend(pool, Autotuner.ofMachine()))) {
+                TextGenerator generator = TextGenerator.open(model(run), new CpuBackend(pool, Autotuner.known()))) {
             screen.print(screen.bold(prompt));
             generator.generate(prompt, sampling, screen::print);
             screen.line("");

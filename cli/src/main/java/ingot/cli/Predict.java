@@ -83,7 +83,7 @@ final class Predict implements Callable<Integer> {
     public Integer call() {
         Path folder = ConfigFile.folder(run);
         try (TilePool pool = new TilePool(Threads.of(threads))) {
-            Backend backend = new CpuBackend(pool, Autotuner.ofMachine());
+            Backend backend = new CpuBackend(pool, Autotuner.known());
             return ImageLabeler.fits(folder) ? images(folder, backend) : texts(folder, backend);
         }
     }

@@ -22,11 +22,13 @@ public final class Autotuner {
     private static final double CATASTROPHE = 4; // times the time of one thread
 
     private final @Nullable TilingCache cache;
+    private final Warming warming;
     private final Map<String, Tiling> chosen = new LinkedHashMap<>();
     private long spent;
 
-    private Autotuner(@Nullable TilingCache cache) {
+    private Autotuner(@Nullable TilingCache cache, Warming warming) {
         this.cache = cache;
+        this.warming = warming;
         if (cache != null) {
             chosen.putAll(cache.read());
         }
@@ -34,22 +36,29 @@ public final class Autotuner {
 
     /// Keeps its choices in the machine's cache folder; the property `ingot.tune=off` makes it [#off].
     public static Autotuner ofMachine() {
-        return System.getProperty("ingot.tune", "on").equals("off") ? off() : new Autotuner(TilingCache.ofMachine());
+        return System.getProperty("ingot.tune", "on").equals("off") ? off() : new Autotuner(TilingCache.ofMachine(), Warming.FIRST);
     }
 
     /// Keeps its choices in `file`.
     public static Autotuner of(java.nio.file.Path file) {
-        return new Autotuner(new TilingCache(file));
+        return new Autotuner(new TilingCache(file), Warming.FIRST);
+    }
+
+    /// Times nothing and takes what [#ofMachine] has chosen before; scalar code computes until vector code is hot. For
+    /// commands that are over in seconds.
+    public static Autotuner known() {
+        return new Autotuner(
+                System.getProperty("ingot.tune", "on").equals("off") ? null : TilingCache.ofMachine(), Warming.BESIDE);
     }
 
     /// Times nothing: every plan takes the default.
     public static Autotuner off() {
-        return new Autotuner(null);
+        return new Autotuner(null, Warming.NONE);
     }
 
-    /// Whether plans for a shape should warm their kernels alone before they use them.
-    boolean guards(MatmulShape shape) {
-        return cache != null && shape.flops() >= WORTH_FLOPS;
+    /// How plans for a shape should warm their kernels.
+    Warming warming(MatmulShape shape) {
+        return warming == Warming.FIRST && shape.flops() < WORTH_FLOPS ? Warming.NONE : warming;
     }
 
     /// The tiling for a shape that runs as it stands (not transposed).
@@ -63,7 +72,7 @@ public final class Autotuner {
         if (known != null && known.lanes() == Simd.LANES) {
             return known;
         }
-        if (spent > BUDGET) {
+        if (spent > BUDGET || warming != Warming.FIRST) {
             return fallback;
         }
         var best = time(shape, fallback, threads);
@@ -153,7 +162,8 @@ public final class Autotuner {
     }
 
     private static BlockedMatmul plan(MatmulShape shape, Tiling tiling) {
-        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, false, false, BlockedMatmul.PHASE_BYTES);
+        return new BlockedMatmul(
+                shape, tiling, Epilogue.NONE, false, false, Warming.NONE, BlockedMatmul.PHASE_BYTES);
     }
 
     /// Warms every kernel the shape's plan calls; false if one stays slow.

@@ -29,7 +29,7 @@ final class BlockedMatmul {
     final Tiling tiling;
     final Epilogue epilogue;
 
-    private final RowMath math = RowMath.best();
+    private final RowMath math;
     private final long biasRow;
     private final long biasColumn;
 
@@ -72,8 +72,10 @@ final class BlockedMatmul {
     private final Layout direct; // how A is read where it is not packed
     private final boolean adds;
     private final boolean continued;
-    private final boolean guarded;
-    private volatile @Nullable Kernels kernels; // resolved by the first run
+    private final Warming warming;
+    private final List<Call> calls;
+    private volatile @Nullable Kernels kernels; // resolved by the first run, and again until they are hot
+    private volatile boolean hot;
 
     /// The micro-kernels of a plan; those it never calls are the ones of ZERO.
     private record Kernels(
@@ -92,21 +94,22 @@ final class BlockedMatmul {
         }
     }
 
-    /// `continued`: the chains go on from what C holds. `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed. `guarded`: the first run
-    /// warms the micro-kernels alone and replaces a slow one.
+    /// `continued`: the chains go on from what C holds. `biasAlongRows`: the bias runs along m here, because the caller's problem was transposed. `warming`: FIRST makes the
+    /// first run warm the micro-kernels alone and replace a slow one.
     BlockedMatmul(
             MatmulShape shape,
             Tiling tiling,
             Epilogue epilogue,
             boolean continued,
             boolean biasAlongRows,
-            boolean guarded,
+            Warming warming,
             long phaseBytes) {
         this.shape = shape;
         this.tiling = tiling;
         this.epilogue = epilogue;
         this.continued = continued;
-        this.guarded = guarded;
+        this.warming = warming;
+        math = RowMath.of(warming);
         biasRow = biasAlongRows ? 4 : 0;
         biasColumn = biasAlongRows ? 0 : 4;
         aRow = 4 * shape.a().row();
@@ -164,35 +167,50 @@ final class BlockedMatmul {
 
         direct = aColumn == 4 ? Layout.ROWS : Layout.COLUMNS;
         adds = fusedMerge || epilogue.accumulate() && !staged;
+        calls = findCalls();
     }
 
     private Kernels kernels() {
         var resolved = kernels;
-        if (resolved == null) {
-            synchronized (this) {
-                resolved = kernels;
-                if (resolved == null) {
-                    if (guarded) {
-                        for (var call : calls()) {
-                            MicroKernels.warm(tiling, call.layout, call.start);
-                        }
-                    }
-                    resolved = new Kernels(
-                            kernel(true, Start.ZERO),
-                            kernel(false, Start.ZERO),
-                            kernel(true, continues() ? Start.CONTINUE : Start.ZERO),
-                            kernel(false, continues() ? Start.CONTINUE : Start.ZERO),
-                            kernel(true, adds ? Start.ADD : Start.ZERO),
-                            kernel(false, adds ? Start.ADD : Start.ZERO));
-                    kernels = resolved;
+        if (resolved != null && (hot || !isHot())) {
+            return resolved;
+        }
+        synchronized (this) {
+            if (warming == Warming.FIRST) {
+                for (var call : calls()) {
+                    MicroKernels.warm(tiling, call.layout, call.start);
                 }
             }
+            hot = isHot();
+            resolved = new Kernels(
+                    kernel(true, Start.ZERO),
+                    kernel(false, Start.ZERO),
+                    kernel(true, continues() ? Start.CONTINUE : Start.ZERO),
+                    kernel(false, continues() ? Start.CONTINUE : Start.ZERO),
+                    kernel(true, adds ? Start.ADD : Start.ZERO),
+                    kernel(false, adds ? Start.ADD : Start.ZERO));
+            kernels = resolved;
+            return resolved;
         }
-        return resolved;
+    }
+
+    private boolean isHot() {
+        if (warming != Warming.BESIDE) {
+            return true;
+        }
+        for (var call : calls) {
+            if (!MicroKernels.isHot(tiling, call.layout, call.start)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private MicroKernel kernel(boolean packed, Start start) {
-        return MicroKernels.of(tiling, packed || packA ? Layout.COLUMNS : direct, start);
+        var layout = packed || packA ? Layout.COLUMNS : direct;
+        return warming == Warming.BESIDE
+                ? MicroKernels.soon(tiling, layout, start)
+                : MicroKernels.of(tiling, layout, start);
     }
 
     private boolean continues() {
@@ -209,6 +227,10 @@ final class BlockedMatmul {
 
     /// The micro-kernels this plan calls.
     List<Call> calls() {
+        return calls;
+    }
+
+    private List<Call> findCalls() {
         var calls = new ArrayList<Call>();
         for (var start : Start.values()) {
             boolean used = switch (start) {

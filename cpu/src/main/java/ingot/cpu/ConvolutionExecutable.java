@@ -32,7 +32,7 @@ final class ConvolutionExecutable implements Backend.Executable {
     private final Crew crew;
     private final RowMath math = RowMath.best();
     private final Tiling tiling;
-    private final boolean guarded;
+    private final Warming warming;
 
     private final int groups;
     private final int batch; // columns [b · n, (b + 1) · n): the outer axes of n, as far as that leaves enough columns
@@ -104,7 +104,7 @@ final class ConvolutionExecutable implements Backend.Executable {
         windowsEnd = reach;
         MatmulShape shape = MatmulShape.of(m, n, Math.max(1, k));
         tiling = Tilings.of(shape, crew.threads());
-        guarded = tuner.guards(shape.withSegments(1));
+        warming = tuner.warming(shape.withSegments(1));
         mr = tiling.rows();
         nr = tiling.columns();
         int tasks = 3 * crew.threads();
@@ -233,7 +233,7 @@ final class ConvolutionExecutable implements Backend.Executable {
     private MicroKernel kernel(Start start) {
         MicroKernel known = start == Start.ZERO ? zero : continued;
         if (known == null) {
-            if (guarded) {
+            if (warming != Warming.NONE) {
                 MicroKernels.warm(tiling, MicroKernel.Layout.COLUMNS, start);
             }
             known = MicroKernels.of(tiling, MicroKernel.Layout.COLUMNS, start);

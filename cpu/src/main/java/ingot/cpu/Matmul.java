@@ -84,14 +84,20 @@ public final class Matmul {
         var epilogue = new Epilogue(options.old == Old.ADDED, options.bias);
         if (tiling == null && RowMatmul.fits(s, continued)) {
             return new Matmul(
-                    shape, transposed, new RowMatmul(s, epilogue, continued, transposed, options.threads), null);
+                    shape, transposed, new RowMatmul(
+                            s,
+                            epilogue,
+                            continued,
+                            transposed,
+                            options.threads,
+                            RowMath.of(options.tuner.warming(s))), null);
         }
         var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
         return new Matmul(
                 shape,
                 transposed,
                 null,
-                new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.guards(s), phaseBytes));
+                new BlockedMatmul(s, cut, epilogue, continued, transposed, options.tuner.warming(s), phaseBytes));
     }
 
     /// The kernels write rows of contiguous C; a C whose columns are contiguous is computed as Cᵀ = Bᵀ Aᵀ.
@@ -121,7 +127,7 @@ public final class Matmul {
                 blocked.epilogue,
                 options.old == Old.CONTINUED,
                 transposed,
-                options.tuner.guards(s),
+                options.tuner.warming(s),
                 BlockedMatmul.PHASE_BYTES);
         return new Matmul(shape, transposed, null, plan);
     }

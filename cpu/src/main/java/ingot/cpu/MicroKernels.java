@@ -1,6 +1,7 @@
 package ingot.cpu;
 
 import java.lang.foreign.Arena;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 
@@ -21,6 +22,7 @@ final class MicroKernels {
 
     private static final ConcurrentHashMap<Key, MicroKernel> KERNELS = new ConcurrentHashMap<>();
     private static final ConcurrentHashMap<Key, Boolean> WARM = new ConcurrentHashMap<>();
+    private static final Set<Key> REQUESTED = ConcurrentHashMap.newKeySet();
 
     private MicroKernels() {}
 
@@ -30,6 +32,27 @@ final class MicroKernels {
 
     private static Key key(Tiling tiling, MicroKernel.Layout layout, MicroKernel.Start start) {
         return new Key(tiling.rows(), tiling.vectors(), tiling.lanes(), layout, start);
+    }
+
+    /// The kernel if it is hot; else, for now, scalar code with the same bits, while the kernel is made hot in the
+    /// background.
+    static MicroKernel soon(Tiling tiling, MicroKernel.Layout layout, MicroKernel.Start start) {
+        var key = key(tiling, layout, start);
+        if (isHot(key)) {
+            return of(tiling, layout, start);
+        }
+        if (REQUESTED.add(key)) {
+            Background.run(() -> warm(tiling, layout, start));
+        }
+        return new ScalarKernel(key.rows, key.vectors * key.lanes, layout, start);
+    }
+
+    static boolean isHot(Tiling tiling, MicroKernel.Layout layout, MicroKernel.Start start) {
+        return isHot(key(tiling, layout, start));
+    }
+
+    private static boolean isHot(Key key) {
+        return key.lanes == 1 || WARM.containsKey(key);
     }
 
     private static MicroKernel define(Key key) {

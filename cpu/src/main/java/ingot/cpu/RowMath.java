@@ -2,10 +2,15 @@ package ingot.cpu;
 
 /// The row loops around the micro-kernels: elementwise sums, copies, packing. Vector and scalar versions give the same
 /// bits, as every lane does what the scalar loop does.
-sealed interface RowMath permits ScalarRows, VectorRows {
+sealed interface RowMath permits ScalarRows, VectorRows, WarmingRows {
     /// The version for this machine.
     static RowMath best() {
         return Holder.BEST;
+    }
+
+    /// The version for this machine in plans that warm in this way.
+    static RowMath of(Warming warming) {
+        return warming == Warming.BESIDE && Simd.available() ? WarmingRows.ONE : best();
     }
 
     /// `to[i] = from[i]`

@@ -10,13 +10,14 @@ final class RowMatmul {
     private final boolean biasAlongRows;
     private final boolean dots;
     private final int chunk; // columns per task
-    private final RowMath math = RowMath.best();
+    private final RowMath math;
 
-    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean continued, boolean biasAlongRows, int threads) {
+    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean continued, boolean biasAlongRows, int threads, RowMath math) {
         this.shape = shape;
         this.epilogue = epilogue;
         this.continued = continued;
         this.biasAlongRows = biasAlongRows;
+        this.math = math;
         dots = shape.b().column() != 1;
         int share = Math.ceilDiv(shape.n(), Math.max(1, 4 * threads / shape.batches()));
         chunk = Math.clamp(Math.ceilDiv(share, 64) * 64, dots ? 64 : 256, 1024);

@@ -3,8 +3,6 @@ package ingot.cpu;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.concurrent.ScheduledThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 
 /// Makes vector code hot in the background, on dummy operands, and hands it over when it is faster than scalar code.
 ///
@@ -30,26 +28,13 @@ final class Warmup {
     private static final int ATTEMPTS = 2;
 
     private final int lanes;
-    private final ScheduledThreadPoolExecutor executor;
 
     Warmup(int lanes) {
         this.lanes = lanes;
-        executor = new ScheduledThreadPoolExecutor(1, task -> {
-            Thread thread = new Thread(
-                    () -> {
-                        Affinity.release();
-                        task.run();
-                    },
-                    "ingot-warmup");
-            thread.setDaemon(true);
-            return thread;
-        });
-        executor.setKeepAliveTime(1, TimeUnit.SECONDS);
-        executor.allowCoreThreadTimeOut(true);
     }
 
     void request(CompiledPass compiled) {
-        executor.execute(() -> warm(compiled, ATTEMPTS));
+        Background.run(() -> warm(compiled, ATTEMPTS));
     }
 
     private void warm(CompiledPass compiled, int attempts) {
@@ -70,7 +55,7 @@ final class Warmup {
             long start = System.nanoTime();
             candidate.call(LENGTH, BURST);
             long pause = 3 * (System.nanoTime() - start) + 5_000_000;
-            var _ = executor.schedule(() -> poll(candidate, attempts, patience - 1), pause, TimeUnit.NANOSECONDS);
+            Background.later(() -> poll(candidate, attempts, patience - 1), pause);
         }
     }
 

@@ -14,20 +14,24 @@ import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 
 /// One sequence that grows token by token over a key/value cache.
 ///
-/// Two programs share the cache: one takes up to 64 tokens at a time, for prompts, one a single token. Which of them
-/// read a token changes no bit of the logits.
+/// Two programs share the cache: one takes up to 64 tokens at a time, for prompts, one a single token, also of short
+/// prompts. Which of them read a token changes no bit of the logits.
 final class Decoder implements AutoCloseable {
     private static final int CHUNK = 64;
+    private static final int FEW = 8;
 
     private final int capacity;
     private final int vocabulary;
     private final Arena arena = Arena.ofShared();
     private final Map<String, MemorySegment> caches = new LinkedHashMap<>();
     private final int chunk;
-    private final Executor several;
+    private final IntFunction<Executor> executors;
+    private @Nullable Executor several;
     private final Executor single;
     private int position;
 
@@ -41,10 +45,9 @@ final class Decoder implements AutoCloseable {
             caches.put(entry.name(), arena.allocate(entry.type().bytes(), 64));
             bound.add("cache." + entry.name());
         }
-        single = new Executor(Compiler.inference(model.decodeGraph(1, 1, capacity)), backend, store, bound);
-        several = chunk == 1
-                ? single
-                : new Executor(Compiler.inference(model.decodeGraph(1, chunk, capacity)), backend, store, bound);
+        executors = count -> new Executor(
+                Compiler.inference(model.decodeGraph(1, count, capacity)), backend, store, bound);
+        single = executors.apply(1);
     }
 
     /// Most tokens the sequence can have.
@@ -70,14 +73,22 @@ final class Decoder implements AutoCloseable {
         }
         Executor last = single;
         for (int from = 0; from < tokens.length; ) {
-            int count = Math.min(chunk, tokens.length - from);
-            last = count == 1 ? single : several;
+            int left = tokens.length - from;
+            int count = left <= FEW ? 1 : Math.min(chunk, left);
+            last = count == 1 ? single : several();
             run(last, tokens, from, count);
             from += count;
         }
         float[] logits = new float[vocabulary];
         MemorySegment.copy(last.output("logits"), ValueLayout.JAVA_FLOAT, 0, logits, 0, vocabulary);
         return logits;
+    }
+
+    private Executor several() {
+        if (several == null) {
+            several = executors.apply(chunk);
+        }
+        return several;
     }
 
     private void run(Executor executor, int[] tokens, int from, int count) {
@@ -100,7 +111,7 @@ final class Decoder implements AutoCloseable {
     @Override
     public void close() {
         single.close();
-        if (several != single) {
+        if (several != null) {
             several.close();
         }
         arena.close();
