@@ -42,6 +42,7 @@ import picocli.CommandLine.ParameterException;
             "  INGOT_JAVA_HOME   the JDK to use, 25 or newer; else the usual folders",
             "  INGOT_JAVA_OPTS   more options for Java, such as -Xmx4g",
             "  INGOT_VECTOR=off  scalar code, not the vector module: slow, the same bits",
+            "  INGOT_START=plain starts Java without its cache of loaded classes",
             "  INGOT_DEBUG       what the compiler prints, any of graph, passes, kernels,",
             "                    program, time; and stack: stack traces of errors",
             "",
@@ -60,7 +61,8 @@ import picocli.CommandLine.ParameterException;
             Export.class,
             Import.class,
             Doctor.class,
-            HelpCommand.class
+            HelpCommand.class,
+            Rehearse.class
         })
 public final class Main implements Runnable {
     static final int FAILED = 1;

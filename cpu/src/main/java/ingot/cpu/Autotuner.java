@@ -36,7 +36,9 @@ public final class Autotuner {
 
     /// Keeps its choices in the machine's cache folder; the property `ingot.tune=off` makes it [#off].
     public static Autotuner ofMachine() {
-        return System.getProperty("ingot.tune", "on").equals("off") ? off() : new Autotuner(TilingCache.ofMachine(), Warming.FIRST);
+        return System.getProperty("ingot.tune", "on").equals("off")
+                ? off()
+                : new Autotuner(TilingCache.ofMachine(), Warming.FIRST);
     }
 
     /// Keeps its choices in `file`.
@@ -162,8 +164,7 @@ public final class Autotuner {
     }
 
     private static BlockedMatmul plan(MatmulShape shape, Tiling tiling) {
-        return new BlockedMatmul(
-                shape, tiling, Epilogue.NONE, false, false, Warming.NONE, BlockedMatmul.PHASE_BYTES);
+        return new BlockedMatmul(shape, tiling, Epilogue.NONE, false, false, Warming.NONE, BlockedMatmul.PHASE_BYTES);
     }
 
     /// Warms every kernel the shape's plan calls; false if one stays slow.

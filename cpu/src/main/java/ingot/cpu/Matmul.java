@@ -84,13 +84,11 @@ public final class Matmul {
         var epilogue = new Epilogue(options.old == Old.ADDED, options.bias);
         if (tiling == null && RowMatmul.fits(s, continued)) {
             return new Matmul(
-                    shape, transposed, new RowMatmul(
-                            s,
-                            epilogue,
-                            continued,
-                            transposed,
-                            options.threads,
-                            RowMath.of(options.tuner.warming(s))), null);
+                    shape,
+                    transposed,
+                    new RowMatmul(
+                            s, epilogue, continued, transposed, options.threads, RowMath.of(options.tuner.warming(s))),
+                    null);
         }
         var cut = tiling == null ? options.tuner.choose(s, options.threads) : tiling;
         return new Matmul(

@@ -12,7 +12,8 @@ final class RowMatmul {
     private final int chunk; // columns per task
     private final RowMath math;
 
-    RowMatmul(MatmulShape shape, Epilogue epilogue, boolean continued, boolean biasAlongRows, int threads, RowMath math) {
+    RowMatmul(
+            MatmulShape shape, Epilogue epilogue, boolean continued, boolean biasAlongRows, int threads, RowMath math) {
         this.shape = shape;
         this.epilogue = epilogue;
         this.continued = continued;

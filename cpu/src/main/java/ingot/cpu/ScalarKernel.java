@@ -1,7 +1,11 @@
 package ingot.cpu;
 
+import static ingot.cpu.Memory.ALL;
 import static ingot.cpu.Memory.getFloat;
 import static ingot.cpu.Memory.putFloat;
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED;
+
+import java.lang.foreign.MemorySegment;
 
 /// The [MicroKernel] of a JVM without the vector module: the same chains, one `Math.fma` at a time.
 ///
@@ -54,14 +58,16 @@ record ScalarKernel(int rows, int columns, Layout layout, Start start) implement
     }
 
     private static void load(float[] to, long from) {
-        for (int j = 0; j < to.length; j++) {
-            to[j] = getFloat(from + 4L * j);
-        }
+        MemorySegment.copy(ALL, JAVA_FLOAT_UNALIGNED, from, to, 0, to.length);
     }
 
     private void store(float[] from, long to) {
-        for (int j = 0; j < from.length; j++) {
-            putFloat(to + 4L * j, start == Start.ADD ? getFloat(to + 4L * j) + from[j] : from[j]);
+        if (start == Start.ADD) {
+            for (int j = 0; j < from.length; j++) {
+                putFloat(to + 4L * j, getFloat(to + 4L * j) + from[j]);
+            }
+        } else {
+            MemorySegment.copy(from, 0, ALL, JAVA_FLOAT_UNALIGNED, to, from.length);
         }
     }
 

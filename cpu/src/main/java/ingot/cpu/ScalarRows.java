@@ -1,11 +1,16 @@
 package ingot.cpu;
 
+import static ingot.cpu.Memory.ALL;
 import static ingot.cpu.Memory.getFloat;
 import static ingot.cpu.Memory.getInt;
 import static ingot.cpu.Memory.putFloat;
 import static ingot.cpu.Memory.putInt;
+import static java.lang.foreign.ValueLayout.JAVA_FLOAT_UNALIGNED;
 
-/// [RowMath] without vectors.
+import java.lang.foreign.MemorySegment;
+
+/// [RowMath] without vectors. What runs long goes through Java arrays: those are fast from the first compiler on, where
+/// memory segments are only after the last.
 final class ScalarRows implements RowMath {
     @Override
     public void copy(long from, long to, int n) {
@@ -30,13 +35,40 @@ final class ScalarRows implements RowMath {
 
     @Override
     public void rank(long acc, long a, long aStep, long b, long bStep, int k, int n) {
+        float[] sums = new float[n];
+        float[] row = new float[n];
+        MemorySegment.copy(ALL, JAVA_FLOAT_UNALIGNED, acc, sums, 0, n);
         for (int p = 0; p < k; p++) {
-            float x = getFloat(a + p * aStep);
-            long row = b + p * bStep;
-            for (int j = 0; j < n; j++) {
-                putFloat(acc + 4L * j, Math.fma(x, getFloat(row + 4L * j), getFloat(acc + 4L * j)));
-            }
+            MemorySegment.copy(ALL, JAVA_FLOAT_UNALIGNED, b + p * bStep, row, 0, n);
+            multiplyAdd(getFloat(a + p * aStep), row, sums);
         }
+        MemorySegment.copy(sums, 0, ALL, JAVA_FLOAT_UNALIGNED, acc, n);
+    }
+
+    private static void multiplyAdd(float x, float[] row, float[] sums) {
+        for (int j = 0; j < sums.length; j++) {
+            sums[j] = Math.fma(x, row[j], sums[j]);
+        }
+    }
+
+    @Override
+    public void dots(long acc, long a, long aStep, long b, long bRow, int k, int n) {
+        float[] left = new float[k];
+        float[] right = new float[k];
+        for (int p = 0; p < k; p++) {
+            left[p] = getFloat(a + p * aStep);
+        }
+        for (int j = 0; j < n; j++) {
+            MemorySegment.copy(ALL, JAVA_FLOAT_UNALIGNED, b + j * bRow, right, 0, k);
+            putFloat(acc + 4L * j, chain(getFloat(acc + 4L * j), left, right));
+        }
+    }
+
+    private static float chain(float sum, float[] left, float[] right) {
+        for (int p = 0; p < left.length; p++) {
+            sum = Math.fma(left[p], right[p], sum);
+        }
+        return sum;
     }
 
     @Override

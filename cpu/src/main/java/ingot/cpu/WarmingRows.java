@@ -10,6 +10,7 @@ final class WarmingRows implements RowMath {
     private static final int K = 64;
     private static final int N = 256;
     private static final int CALLS = 20;
+    private static final long REST = 500_000_000; // work that is over by then needs no vectors
     private static final long PATIENCE = 5_000_000_000L;
 
     private final RowMath vectors = RowMath.best();
@@ -17,7 +18,7 @@ final class WarmingRows implements RowMath {
     private volatile RowMath now = scalars;
 
     private WarmingRows() {
-        Background.run(this::warm);
+        Background.later(this::warm, REST);
     }
 
     /// Until one round of all that a product calls is faster by vectors.
@@ -42,6 +43,7 @@ final class WarmingRows implements RowMath {
         long start = CpuClock.now();
         for (int i = 0; i < CALLS; i++) {
             math.rank(a, b, 4, b, 4L * N, K, N);
+            math.dots(a, b, 4, b, 4L * K, K, N);
             math.pack(b, 4L * N, a, 16, K);
             math.packTransposed(b, 4L * K, a, 16, K);
             math.add(a, b, N);

@@ -45,8 +45,8 @@ final class Decoder implements AutoCloseable {
             caches.put(entry.name(), arena.allocate(entry.type().bytes(), 64));
             bound.add("cache." + entry.name());
         }
-        executors = count -> new Executor(
-                Compiler.inference(model.decodeGraph(1, count, capacity)), backend, store, bound);
+        executors =
+                count -> new Executor(Compiler.inference(model.decodeGraph(1, count, capacity)), backend, store, bound);
         single = executors.apply(1);
     }
 

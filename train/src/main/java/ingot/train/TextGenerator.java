@@ -5,6 +5,8 @@ import ingot.data.TextTokenizer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -50,9 +52,17 @@ public final class TextGenerator implements AutoCloseable {
     /// Opens a run folder or any Hugging Face folder of a causal language model: config.json, model.safetensors,
     /// tokenizer.json.
     public static TextGenerator open(Path folder, Backend backend) {
-        ModelFolder opened = ModelFolder.open(folder);
+        // the native library of tokenizers takes as long to load as a small model
+        CompletableFuture<TextTokenizer> reading = CompletableFuture.supplyAsync(() -> TextTokenizer.open(folder));
+        ModelFolder opened;
         try {
-            TextTokenizer tokenizer = TextTokenizer.open(folder);
+            opened = ModelFolder.open(folder);
+        } catch (RuntimeException e) {
+            var _ = reading.thenAccept(TextTokenizer::close);
+            throw e;
+        }
+        try {
+            TextTokenizer tokenizer = joined(reading);
             try {
                 opened.load(tokenizer.vocabularySize());
                 return new TextGenerator(opened, tokenizer, backend);
@@ -63,6 +73,14 @@ public final class TextGenerator implements AutoCloseable {
         } catch (RuntimeException e) {
             opened.close();
             throw e;
+        }
+    }
+
+    private static TextTokenizer joined(CompletableFuture<TextTokenizer> reading) {
+        try {
+            return reading.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
         }
     }
 
