@@ -278,7 +278,7 @@ public final class DiskStore implements WeightStore {
                 Throwable failure = null;
                 try {
                     if (block != RowTable.NOWHERE) {
-                        fetch(row, part, generation, block, into, payload);
+                        fetch(row, part, block, into, payload);
                         if (checked && !byReader) {
                             check(row, part, generation, block, crc, into.asSlice(0, payload));
                         }
@@ -333,7 +333,7 @@ public final class DiskStore implements WeightStore {
         }
     }
 
-    private void fetch(int row, int part, long generation, long block, MemorySegment into, int payload) {
+    private void fetch(int row, int part, long block, MemorySegment into, int payload) {
         String what = geometry.name(row) + " " + layout.part(part);
         MemorySegment blocks = into.asSlice(0, Storage.roundUp(payload));
         try {
