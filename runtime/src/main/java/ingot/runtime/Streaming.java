@@ -265,9 +265,9 @@ public final class Streaming implements Residency {
         boolean write = writing;
         pause();
         long time = System.nanoTime() - start;
-        if (visit.index() <= touched.size() / 2) {
+        if (visit.index() > 0 && visit.index() <= touched.size() / 2) {
             forwardStall += time;
-        } else {
+        } else if (visit.index() > 0) { // the first one waits for its reads, wherever updates are written
             backwardStall += time;
         }
         if (write) {
