@@ -8,6 +8,7 @@ module ingot.formats {
     requires io.jhdf;
     // What jhdf needs: an automatic module cannot say so itself.
     requires com.ning.compress.lzf;
+    requires org.apache.commons.compress;
     requires org.apache.commons.lang3;
     requires org.slf4j;
     requires static transitive org.jspecify;

@@ -5,13 +5,17 @@ import ingot.ir.IngotException;
 import ingot.ir.Shape;
 import ingot.ir.Tensor;
 import ingot.ir.Type;
+import ingot.store.BaseWeights;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,6 +72,8 @@ public final class StateDict implements WeightSource {
         }
     }
 
+    private String fingerprint = "";
+
     private StateDict(Path path, ZipFile zip) {
         this.path = path;
         this.zip = zip;
@@ -108,7 +114,7 @@ public final class StateDict implements WeightSource {
         }
         if (count < 4 || start[0] != 'P' || start[1] != 'K') {
             throw new IngotException(path + ": not a file of torch.save, which is a zip; it begins with the bytes "
-                    + java.util.HexFormat.ofDelimiter(" ").formatHex(start, 0, count));
+                    + HexFormat.ofDelimiter(" ").formatHex(start, 0, count));
         }
     }
 
@@ -130,7 +136,9 @@ public final class StateDict implements WeightSource {
                 && Arrays.equals(bytes(order, 16), "big".getBytes(java.nio.charset.StandardCharsets.US_ASCII))) {
             throw new IngotException(path + ": written on a big-endian machine; save it again on a little-endian one");
         }
-        Object root = Pickle.read(path.toString(), bytes(pickle, MOST_PICKLE), new TorchGlobals(path, folder));
+        byte[] code = bytes(pickle, MOST_PICKLE);
+        fingerprint = fingerprint(code);
+        Object root = Pickle.read(path.toString(), code, new TorchGlobals(path, folder));
         Map<?, ?> dict = tensors(root);
         dict.forEach((name, value) -> {
             if (name instanceof String text && value instanceof View view) {
@@ -182,6 +190,53 @@ public final class StateDict implements WeightSource {
                     + view.storage().elements() + " elements");
         }
         return view;
+    }
+
+    private static String fingerprint(byte[] pickle) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(pickle));
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("every Java platform has SHA-256", e);
+        }
+    }
+
+    /// The hash of the pickle: files that differ in it have other tensors.
+    String fingerprint() {
+        return fingerprint;
+    }
+
+    /// Where the floating-point tensors lie in the file.
+    SequencedMap<String, BaseWeights.Region> regions() {
+        SequencedMap<String, BaseWeights.Region> regions = new LinkedHashMap<>();
+        try (var entries = org.apache.commons.compress.archivers.zip.ZipFile.builder()
+                .setPath(path)
+                .get()) {
+            views.forEach((name, view) -> {
+                Storage storage = view.storage();
+                if (storage.type().dtype() != DType.F32) {
+                    return;
+                }
+                if (!view.contiguous() || storage.type() == TorchType.F64) {
+                    throw new IngotException(path + ": " + name + " is "
+                            + storage.type().torch() + " with strides "
+                            + Arrays.toString(view.strides()) + ", which cannot be read in place; expected dense"
+                            + " float32, float16 or bfloat16. Save it as safetensors, in Python by"
+                            + " model.save_pretrained(folder, safe_serialization=True)");
+                }
+                long data = entries.getEntry(storage.entry()).getDataOffset();
+                DType dtype =
+                        storage.type().isHalf() ? DType.valueOf(storage.type().name()) : DType.F32;
+                regions.put(
+                        name,
+                        new BaseWeights.Region(
+                                new Type(dtype, view.shape()),
+                                path,
+                                data + view.offset() * storage.type().bytes()));
+            });
+            return regions;
+        } catch (IOException e) {
+            throw new IngotException(path + ": its zip cannot be read (" + e.getMessage() + ")", e);
+        }
     }
 
     @Override

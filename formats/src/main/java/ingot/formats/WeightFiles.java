@@ -16,6 +16,11 @@ import tools.jackson.databind.node.ObjectNode;
 
 /// The weights of a folder: one file, or several with an index that says which tensor is in which.
 final class WeightFiles implements WeightSource {
+    static final String SAFETENSORS = "model.safetensors";
+    static final String SAFETENSORS_INDEX = "model.safetensors.index.json";
+    static final String PICKLED = "pytorch_model.bin";
+    static final String PICKLED_INDEX = "pytorch_model.bin.index.json";
+
     private final List<WeightSource> files;
     private final Map<String, WeightSource> owners = new LinkedHashMap<>();
     private final SequencedMap<String, Type> types = new LinkedHashMap<>();
@@ -26,19 +31,19 @@ final class WeightFiles implements WeightSource {
 
     /// Opens what there is, in this order: safetensors before PyTorch's own, one file before several.
     static WeightSource open(Path folder) {
-        Path single = folder.resolve("model.safetensors");
+        Path single = folder.resolve(SAFETENSORS);
         if (Files.exists(single)) {
             return new SafetensorsWeights(single);
         }
-        Path index = folder.resolve("model.safetensors.index.json");
+        Path index = folder.resolve(SAFETENSORS_INDEX);
         if (Files.exists(index)) {
             return sharded(index, SafetensorsWeights::new);
         }
-        Path pickled = folder.resolve("pytorch_model.bin");
+        Path pickled = folder.resolve(PICKLED);
         if (Files.exists(pickled)) {
             return StateDict.open(pickled);
         }
-        Path pickledIndex = folder.resolve("pytorch_model.bin.index.json");
+        Path pickledIndex = folder.resolve(PICKLED_INDEX);
         if (Files.exists(pickledIndex)) {
             return sharded(pickledIndex, StateDict::open);
         }
@@ -46,7 +51,12 @@ final class WeightFiles implements WeightSource {
                 + " model.safetensors.index.json with its shards, pytorch_model.bin or pytorch_model.bin.index.json");
     }
 
-    private static WeightFiles sharded(Path index, Function<Path, WeightSource> open) {
+    /// The shards of an index, all of which are there.
+    static List<Path> shardFiles(Path index) {
+        return present(index).keySet().stream().map(index::resolveSibling).toList();
+    }
+
+    private static SequencedMap<String, List<String>> present(Path index) {
         SequencedMap<String, List<String>> names = shards(index);
         List<String> missing = names.keySet().stream()
                 .filter(shard -> !Files.isRegularFile(index.resolveSibling(shard)))
@@ -55,6 +65,11 @@ final class WeightFiles implements WeightSource {
             throw new IngotException(index + ": " + missing.size() + " of " + names.size() + " shards are missing: "
                     + Listing.of(missing) + "; download the model again, or copy them into the folder");
         }
+        return names;
+    }
+
+    private static WeightFiles sharded(Path index, Function<Path, WeightSource> open) {
+        SequencedMap<String, List<String>> names = present(index);
         WeightFiles all = new WeightFiles(new ArrayList<>());
         try {
             names.forEach((shard, tensors) -> {

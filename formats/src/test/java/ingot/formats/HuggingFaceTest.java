@@ -14,9 +14,12 @@ import ingot.nn.Head;
 import ingot.nn.Llama;
 import ingot.nn.Parameter;
 import ingot.nn.Rope;
+import ingot.store.BaseWeights;
 import ingot.store.Safetensors;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -345,6 +348,49 @@ class HuggingFaceTest {
         }
         Files.write(folder.resolve("pytorch_model.bin"), new byte[] {'P', 'K', 3, 4});
         fails("pytorch_model.bin", "its zip cannot be read");
+    }
+
+    /// A training begins with pickled weights where they lie; safetensors come first, shards have to be there.
+    @Test
+    void pickledBase() throws IOException {
+        Path copy = Files.createDirectory(folder.resolve("pickled"));
+        Path file = copy.resolve("pytorch_model.bin");
+        try (InputStream in = HuggingFaceTest.class.getResourceAsStream("pytorch_model.bin")) {
+            Files.copy(in, file);
+        }
+        String first = isPickled(copy);
+        Files.move(file, copy.resolve("part-1.bin"));
+        String map = tensors.keySet().stream()
+                .map(name -> '"' + name + "\": \"part-1.bin\"")
+                .collect(java.util.stream.Collectors.joining(", "));
+        Files.writeString(copy.resolve("pytorch_model.bin.index.json"), "{\"weight_map\": {" + map + "}}");
+        assertThat(isPickled(copy)).isNotEqualTo(first); // other files
+        Files.delete(copy.resolve("part-1.bin"));
+        assertThatThrownBy(() -> BaseFiles.open(copy))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("1 of 1 shards are missing: part-1.bin");
+        Files.copy(folder.resolve("model.safetensors"), copy.resolve("model.safetensors"));
+        try (BaseWeights base = BaseFiles.open(copy)) {
+            assertThat(base.path()).isEqualTo(copy);
+            assertThat(base.fingerprint()).isNotEqualTo(first);
+        }
+    }
+
+    private String isPickled(Path place) {
+        try (BaseWeights base = BaseFiles.open(place)) {
+            for (String name : tensors.keySet()) {
+                Type type = tensors.get(name).type();
+                MemorySegment memory =
+                        MemorySegment.ofArray(new float[(int) type.shape().elements()]);
+                base.read(name, 0, memory);
+                for (int i = 0; i < type.shape().elements(); i++) {
+                    assertThat(memory.getAtIndex(ValueLayout.JAVA_FLOAT, i))
+                            .as(name)
+                            .isEqualTo(i / 8f);
+                }
+            }
+            return base.fingerprint();
+        }
     }
 
     @Test

@@ -2,6 +2,7 @@ package ingot.train;
 
 import ingot.data.Corpus;
 import ingot.data.Source;
+import ingot.formats.BaseFiles;
 import ingot.formats.HuggingFace;
 import ingot.nn.Network;
 import ingot.nn.Parameter;
@@ -61,7 +62,7 @@ interface BaseModel extends AutoCloseable {
         if (path.getFileName().toString().endsWith(".onnx")) {
             return OnnxBase.open(path, config.model(), scratch);
         }
-        return new FolderModel(HuggingFace.open(path), BaseWeights.open(path));
+        return new FolderModel(HuggingFace.open(path), BaseFiles.open(path));
     }
 
     /// A Hugging Face folder.

@@ -1,6 +1,7 @@
 package ingot.train;
 
 import ingot.data.Tokenizer;
+import ingot.formats.BaseFiles;
 import ingot.ir.IngotException;
 import ingot.nn.Gpt;
 import ingot.nn.GptConfig;
@@ -24,7 +25,7 @@ final class CorpusTrainee implements Trainee {
         if (config.model().base().isEmpty()) {
             return new CorpusTrainee(config, null);
         }
-        BaseWeights base = BaseWeights.open(Path.of(config.model().base()));
+        BaseWeights base = BaseFiles.open(Path.of(config.model().base()));
         Path path = base.path().toAbsolutePath().normalize();
         Path run = Path.of(config.run()).toAbsolutePath().normalize();
         if (path.equals(run) || path.equals(run.resolve("model.safetensors"))) {

@@ -4,13 +4,13 @@ import ingot.data.HeldOut;
 import ingot.data.ImagePreparation;
 import ingot.data.ImageSet;
 import ingot.data.Images;
+import ingot.formats.BaseFiles;
 import ingot.formats.HuggingFace;
 import ingot.ir.IngotException;
 import ingot.nn.ImageClassifier;
 import ingot.nn.MobileNet;
 import ingot.nn.Parameter;
 import ingot.nn.ResNet;
-import ingot.store.BaseWeights;
 import ingot.store.Safetensors;
 import ingot.store.WeightStore.Key;
 import java.nio.file.Files;
@@ -41,7 +41,7 @@ record ImageTrainee(ImageConfig config, @Nullable BaseModel base) implements Tra
         BaseModel base = path.getFileName().toString().endsWith(".onnx")
                 ? OnnxImageBase.open(
                         path, config.model().size(), RunFolder.of(config).path())
-                : new BaseModel.FolderModel(HuggingFace.open(path), BaseWeights.open(path));
+                : new BaseModel.FolderModel(HuggingFace.open(path), BaseFiles.open(path));
         Path run = Path.of(config.run()).toAbsolutePath().normalize();
         if (base.folder().toAbsolutePath().normalize().equals(run)) {
             base.close();

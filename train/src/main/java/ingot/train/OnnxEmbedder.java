@@ -24,7 +24,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/// Texts as vectors of length 1 by an ONNX file with a tokenizer.json beside it: the mean of its hidden states over a
+/// Texts as vectors of length 1 by an ONNX file and its tokenizer: the mean of its hidden states over a
 /// text's tokens.
 ///
 /// A program is compiled for each number of tokens: a quantised file takes the range of all it sees, so padding would
@@ -45,10 +45,10 @@ public final class OnnxEmbedder implements AutoCloseable {
         this.backend = backend;
     }
 
-    public static OnnxEmbedder open(Path file, Backend backend) {
+    /// @param tokenizer a tokenizer.json
+    public static OnnxEmbedder open(Path file, Path tokenizer, Backend backend) {
         OnnxModel model = OnnxModel.open(file);
         try {
-            Path tokenizer = file.toAbsolutePath().resolveSibling("tokenizer.json");
             return new OnnxEmbedder(model, TextTokenizer.open(tokenizer, MOST_TOKENS), backend);
         } catch (RuntimeException e) {
             model.close();
