@@ -32,11 +32,12 @@ import java.util.stream.IntStream;
 /// @param timed part of the seconds that comes from kernels that were timed as they are
 /// @param scaling how much faster the products are on all threads than on one
 record KernelTimes(double forward, double backward, double flops, double timed, double scaling) {
-    private static final long NANOSECONDS = 700_000_000L;
+    private static final long NANOSECONDS = 1_500_000_000L;
     private static final long START = 300_000_000L;
     private static final long WARM = 200_000_000L; // for a product that is not one of the run
     private static final long MEMORY = 192L << 20;
-    private static final double LARGE = 5e9; // operations of a product
+    private static final double LARGE = 2e10; // operations of a product
+    private static final double SAMPLE = 6e8; // of one that stands for a larger one
     private static final double LEAST_RATE = 5e9; // operations per second, of a guess
     private static final double LEAST_BYTES = 2e9;
 
@@ -81,20 +82,28 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
             this.pool = pool;
             plain = new CpuBackend(pool, Autotuner.off());
             works = works(program);
-            time(false, START, 1);
+            try (Backend.Session _ = pool.session()) {
+                time(false, START, 1);
+                time(true, NANOSECONDS / 2, 2);
+            }
         }
 
         /// Some milliseconds of computation on all threads.
         void busy() {
             Kernel kernel = square();
-            plain.prepare(kernel).run(addresses(kernel, memory), end(kernel, memory));
+            try (Backend.Session _ = pool.session()) {
+                plain.prepare(kernel).run(addresses(kernel, memory), end(kernel, memory));
+            }
         }
 
         KernelTimes measure() {
-            double scaling = scaling(pool, memory);
-            time(true, NANOSECONDS, 2);
-            time(false, START, 3);
-            return of(works, scaling);
+            // as a step runs: the caller has its processor, the pool's threads have theirs
+            try (Backend.Session _ = pool.session()) {
+                double scaling = scaling(pool, memory);
+                time(true, NANOSECONDS, 3);
+                time(false, START, 4);
+                return of(works, scaling);
+            }
         }
 
         /// Times products, or the others, until the time is up.
@@ -268,7 +277,7 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
         int[] c = kernel.c().shape().dims();
         int k = kernel.a().shape().dim(-1);
         int segments = kernel.segments();
-        while (2.0 * product(c) * k > LARGE / 8
+        while (2.0 * product(c) * k > SAMPLE
                 || 4.0 * (product(c) + (double) k * (c[rank - 2] + c[rank - 1])) > MEMORY / 4.0) {
             int largest = IntStream.range(0, rank - 2)
                     .filter(axis -> c[axis] > 1)
