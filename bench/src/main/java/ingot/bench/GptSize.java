@@ -60,10 +60,11 @@ enum GptSize {
 
     /// The job with another number of sequences per step.
     Task task(int rows) {
-        return task(model(), rows);
+        return task(model(), vocabulary, time, rows);
     }
 
-    private Task task(Gpt model, int sequences) {
+    /// A job with random tokens.
+    static Task task(Gpt model, int vocabulary, int time, int sequences) {
         return new Task(
                 model.parameters(),
                 rows -> model.lossGraph(rows, time, false),

@@ -32,6 +32,7 @@ public final class TilePool implements AutoCloseable {
     private final Worker[] workers;
     private final @Nullable Affinity affinity;
     private final ReentrantLock running = new ReentrantLock();
+    private volatile @Nullable Observer observer;
     private volatile @Nullable Grid current;
     private volatile boolean closed;
 
@@ -62,6 +63,17 @@ public final class TilePool implements AutoCloseable {
         return Affinity::release;
     }
 
+    /// Hears when workers work: for profiles.
+    public interface Observer {
+        /// A worker had tiles from `start` to `end` ([System#nanoTime]); called by that worker.
+        void worked(int worker, long start, long end);
+    }
+
+    /// Begins or, with null, ends to tell when workers work.
+    public void observe(@Nullable Observer by) {
+        observer = by;
+    }
+
     /// Runs `task` once for every tile in [0, tiles) and returns when all are done. The first exception a tile throws
     /// is rethrown here; tiles not yet begun are then skipped. Called from inside a tile of this pool it runs inline.
     public void run(int tiles, TileTask task) {
@@ -82,12 +94,22 @@ public final class TilePool implements AutoCloseable {
                 throw new IllegalStateException("tile pool: closed");
             }
             if (tiles == 1 || workers.length == 0) {
-                inline(tiles, task, 0);
+                alone(tiles, task);
             } else {
-                dispatch(new Grid(tiles, task, threads(), Thread.currentThread()));
+                dispatch(new Grid(tiles, task, threads(), Thread.currentThread(), observer));
             }
         } finally {
             running.unlock();
+        }
+    }
+
+    /// All tiles by the caller, as worker 0.
+    private void alone(int tiles, TileTask task) {
+        Observer by = observer;
+        long start = by == null ? 0 : System.nanoTime();
+        inline(tiles, task, 0);
+        if (by != null) {
+            by.worked(0, start, System.nanoTime());
         }
     }
 
@@ -141,16 +163,18 @@ public final class TilePool implements AutoCloseable {
         final TileTask task;
         final int shares;
         final Thread caller;
+        private final @Nullable Observer observer;
 
         private final int[] next; // tiles begun of each share
         private volatile int done;
         private volatile boolean waiting;
         private volatile @Nullable Throwable failure;
 
-        Grid(int tiles, TileTask task, int threads, Thread caller) {
+        Grid(int tiles, TileTask task, int threads, Thread caller, @Nullable Observer observer) {
             this.tiles = tiles;
             this.task = task;
             this.caller = caller;
+            this.observer = observer;
             shares = Math.min(tiles, threads);
             next = new int[shares * APART];
         }
@@ -171,8 +195,12 @@ public final class TilePool implements AutoCloseable {
 
         void claim(int worker) {
             int finished = 0;
+            long start = observer == null ? 0 : System.nanoTime();
             for (int i = 0; i < shares; i++) {
                 finished += share((worker + i) % shares, worker);
+            }
+            if (observer != null && finished > 0) {
+                observer.worked(worker, start, System.nanoTime());
             }
             if (finished > 0 && (int) DONE.getAndAdd(this, finished) + finished == tiles && waiting) {
                 LockSupport.unpark(caller);

@@ -324,7 +324,7 @@ public final class Executor implements AutoCloseable {
         } else {
             long start = System.nanoTime();
             run.code().run(addresses, scratch);
-            into.add(run.kernel(), System.nanoTime() - start);
+            into.add(run.kernel(), start, System.nanoTime());
         }
     }
 
