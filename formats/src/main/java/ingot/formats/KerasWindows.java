@@ -315,17 +315,46 @@ final class KerasWindows {
         return OnnxPad.constant(c.b(), c.in(), c.b().scalarLike(c.in(), 0), low, high);
     }
 
-    /// Every row and column several times.
+    /// Every row and column several times, or what lies between them.
     private static Value repeated(KerasCall c, int n) {
         String kind = c.layer().text("interpolation", "nearest");
-        KerasCall.refuse(!kind.equals("nearest"), "interpolation " + kind + " (nearest is)");
+        boolean linear = n == 2 && kind.equals("bilinear");
+        KerasCall.refuse(
+                !linear && !kind.equals("nearest"),
+                "interpolation " + kind + (n == 2 ? " (nearest and bilinear are)" : " (nearest is)"));
         GraphBuilder b = c.b();
         Value y = c.in();
         List<Integer> times = c.layer().integers("size", n, 2);
         for (int i = 0; i < n; i++) {
-            y = repeated(b, y, (last(c) ? 1 : 2) + i, times.get(i));
+            int axis = (last(c) ? 1 : 2) + i;
+            y = linear ? interpolated(b, y, axis, times.get(i)) : repeated(b, y, axis, times.get(i));
         }
         return y;
+    }
+
+    /// A product with the shares that each place of the result has in the places of x. The centres of pixels are
+    /// aligned, as `tf.image.resize` does: the centre of o lies at (o + ½) / times − ½; past the border is the border.
+    private static Value interpolated(GraphBuilder b, Value x, int axis, int times) {
+        int size = x.shape().dim(axis);
+        int grown = Math.multiplyExact(size, times);
+        float[] shares = new float[Math.multiplyExact(grown, size)]; // [grown, size]
+        for (int o = 0; o < grown; o++) {
+            double centre = (o + 0.5) / times - 0.5;
+            int low = (int) Math.floor(centre);
+            shares[o * size + Math.max(low, 0)] += (float) (1 - (centre - low));
+            shares[o * size + Math.min(low + 1, size - 1)] += (float) (centre - low);
+        }
+        Value y = b.dot(
+                x,
+                b.constant(Tensor.of(Shape.of(grown, size), shares)),
+                List.of(),
+                List.of(),
+                List.of(axis),
+                List.of(1));
+        List<Integer> order = // the new axis is the last one
+                new ArrayList<>(IntStream.range(0, x.shape().rank() - 1).boxed().toList());
+        order.add(axis, x.shape().rank() - 1);
+        return b.transpose(y, order);
     }
 
     static Value repeated(GraphBuilder b, Value x, int axis, int times) {

@@ -165,6 +165,57 @@ class KerasTest {
         return root;
     }
 
+    /// By hand: the centres of the two finer pixels lie a quarter to each side. TensorFlow.js does not align centres,
+    /// so it is no reference here.
+    @Test
+    void bilinearUpSampling() throws IOException {
+        JsonNode each = cases().path("upsampling"); // [2, 2, 3, 2], rows twice, columns three times
+        Path file = write(each, folder);
+        String text = Files.readString(file);
+        Files.writeString(file, text.replace("\"nearest\"", "\"bilinear\""));
+        float[] x = floats(each.path("inputs").path(0));
+        double[][] rows = {{1, 0}, {0.75, 0.25}, {0.25, 0.75}, {0, 1}};
+        double third = 1.0 / 3;
+        double[][] columns = {
+            {1, 0, 0}, //
+            {1, 0, 0},
+            {1 - third, third, 0},
+            {third, 1 - third, 0},
+            {0, 1, 0},
+            {0, 1 - third, third},
+            {0, third, 1 - third},
+            {0, 0, 1},
+            {0, 0, 1}
+        };
+        float[] wanted = new float[2 * 4 * 9 * 2];
+        for (int i = 0; i < wanted.length; i++) {
+            int channel = i % 2;
+            int column = i / 2 % 9;
+            int row = i / 18 % 4;
+            int image = i / 72;
+            double sum = 0;
+            for (int r = 0; r < 2; r++) {
+                for (int k = 0; k < 3; k++) {
+                    sum += rows[row][r] * columns[column][k] * x[((image * 2 + r) * 3 + k) * 2 + channel];
+                }
+            }
+            wanted[i] = (float) sum;
+        }
+        try (KerasImport imported = KerasImport.open(file, 2)) {
+            Tensor found = Interpreter.run(imported.graph(), inputs(imported.graph(), each), Map.of())
+                    .values()
+                    .iterator()
+                    .next();
+            assertThat(found.shape()).isEqualTo(Shape.of(2, 4, 9, 2));
+            close(found.toFloats(), wanted, "bilinear");
+        }
+
+        Files.writeString(file, text.replace("\"nearest\"", "\"bicubic\""));
+        assertThatThrownBy(() -> KerasImport.open(file, 2))
+                .isInstanceOf(IngotException.class)
+                .hasMessageContaining("interpolation bicubic (nearest and bilinear are) is not supported");
+    }
+
     // ---- the graph
 
     @Test
