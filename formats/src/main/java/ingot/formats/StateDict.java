@@ -119,6 +119,11 @@ public final class StateDict implements WeightSource {
     }
 
     private void parse() {
+        long names = zip.stream().map(ZipEntry::getName).distinct().count();
+        if (names != zip.size()) {
+            throw new IngotException(path + ": a zip of " + zip.size() + " entries with " + names
+                    + " names; expected every name once, as torch.save writes them");
+        }
         ZipEntry pickle = zip.stream()
                 .filter(entry ->
                         entry.getName().equals("data.pkl") || entry.getName().endsWith("/data.pkl"))

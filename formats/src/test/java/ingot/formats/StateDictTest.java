@@ -174,6 +174,20 @@ class StateDictTest {
         }
     }
 
+    /// Two entries of one name, so that what is checked could be another one than what is read.
+    @Test
+    void aNameThatIsThereTwice() throws IOException {
+        Path file = Files.createTempFile(folder, "made", ".pt");
+        try (ZipOutputStream zip = new ZipOutputStream(Files.newOutputStream(file))) {
+            store(zip, "a/data.pkl", "}.".getBytes(StandardCharsets.ISO_8859_1));
+            store(zip, "a/data/0", new byte[16]);
+            store(zip, "a/data/1", new byte[16]);
+        }
+        String bytes = Files.readString(file, StandardCharsets.ISO_8859_1);
+        Files.writeString(file, bytes.replace("a/data/1", "a/data/0"), StandardCharsets.ISO_8859_1);
+        fails(file, "a zip of 3 entries with 2 names");
+    }
+
     private void refusedPickle(String pickle, String message) throws IOException {
         fails(zip(pickle, -1), message);
     }
