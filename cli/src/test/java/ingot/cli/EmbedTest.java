@@ -6,6 +6,7 @@ import ingot.testkit.Reference;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -38,6 +39,15 @@ class EmbedTest {
         assertThat(expected.err()).isEmpty();
         assertThat(expected.out().lines()).hasSize(3);
         assertThat(Invocation.of(with("embed", onnx.toString(), texts)).out()).isEqualTo(expected.out());
+        // by the name of the model, and from wherever it lies
+        Files.move(onnx.resolveSibling("tokenizer.json"), onnx.resolveSibling("model-tokenizer.json"));
+        assertThat(Invocation.of(with("embed", onnx.toString(), texts)).out()).isEqualTo(expected.out());
+        Path elsewhere = Files.move(onnx.resolveSibling("model-tokenizer.json"), folder.resolve("words.json"));
+        String[] named = Stream.concat(Stream.of("--tokenizer", elsewhere.toString()), Stream.of(texts))
+                .toArray(String[]::new);
+        assertThat(Invocation.of(with("embed", onnx.toString(), named)).out()).isEqualTo(expected.out());
+        assertThat(Invocation.of(with("embed", model.toString(), named)).err())
+                .contains("--tokenizer belongs to an ONNX file");
 
         Files.writeString(
                 onnx.resolveSibling("tokenizer.json"),
