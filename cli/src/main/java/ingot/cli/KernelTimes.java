@@ -54,8 +54,7 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
         Work(Kernel kernel) {
             this.kernel = kernel;
             flops = Explain.flops(kernel);
-            bytes = kernel.reads().stream().mapToDouble(KernelTimes::touched).sum()
-                    + kernel.writes().stream().mapToDouble(KernelTimes::touched).sum();
+            bytes = ingot.compiler.Explain.bytes(kernel);
         }
 
         long runs() {
@@ -177,15 +176,6 @@ record KernelTimes(double forward, double backward, double flops, double timed, 
         return works.values().stream()
                 .sorted(Comparator.comparingDouble(Work::guess).reversed())
                 .toList();
-    }
-
-    /// Bytes of an operand, without what is repeated.
-    private static double touched(Layout layout) {
-        double elements = 1;
-        for (int axis = 0; axis < layout.shape().rank(); axis++) {
-            elements *= layout.stride(axis) == 0 ? 1 : layout.shape().dim(axis);
-        }
-        return elements * layout.dtype().bytes();
     }
 
     private static void time(Work work, Backend backend, Backend plain, MemorySegment memory, int runs) {

@@ -9,6 +9,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// Programs and kernels as text.
 public final class Explain {
@@ -108,6 +109,21 @@ public final class Explain {
 
     private static void line(StringBuilder text, String what, long bytes) {
         text.append(String.format(Locale.ROOT, "  %-16s %,15d bytes%n", what, bytes));
+    }
+
+    /// Bytes of a kernel's operands, each once and without what is repeated.
+    public static double bytes(Kernel kernel) {
+        return Stream.concat(kernel.reads().stream(), kernel.writes().stream())
+                .mapToDouble(Explain::bytes)
+                .sum();
+    }
+
+    private static double bytes(Layout layout) {
+        double elements = 1;
+        for (int axis = 0; axis < layout.shape().rank(); axis++) {
+            elements *= layout.stride(axis) == 0 ? 1 : layout.shape().dim(axis);
+        }
+        return elements * layout.dtype().bytes();
     }
 
     /// Floating-point operations of one run: a multiply-add counts two.

@@ -18,7 +18,7 @@ public final class BaseFiles {
         if (Files.isRegularFile(path)) {
             return path.getFileName().toString().matches(".*\\.(bin|pt|pth)")
                     ? pickled(path, List.of(path))
-                    : plain(path);
+                    : BaseWeights.open(path);
         }
         boolean safe = Files.exists(path.resolve(WeightFiles.SAFETENSORS))
                 || Files.exists(path.resolve(WeightFiles.SAFETENSORS_INDEX));
@@ -30,10 +30,6 @@ public final class BaseFiles {
         if (!safe && Files.exists(index)) {
             return pickled(path, WeightFiles.shardFiles(index));
         }
-        return plain(path);
-    }
-
-    private static BaseWeights plain(Path path) {
         return BaseWeights.open(path);
     }
 
